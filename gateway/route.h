@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From verb and path to a call. The routes are the rows of proto/methods.def and gateway/doors.def;
+ * a segment like {lease_id} of a row takes any segment and names the field that gets it. There are
+ * dozens of rows, so finding one is a walk over all of them.
+ */
+#ifndef TITEN_GATEWAY_ROUTE_H
+#define TITEN_GATEWAY_ROUTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/call.h"
+
+#define ROUTE_SEGMENTS_MAX 8 /* of a template; the longest we have is four */
+#define ROUTE_PARAMS_MAX 4
+
+struct route_param {
+	const char *field;
+	const char *value; /* decoded */
+};
+
+struct route_match {
+	struct route_param params[ROUTE_PARAMS_MAX];
+	size_t params_n;
+	const char
+	    *allow; /* the verbs of the path, for an Allow header, when VERB is none of them */
+};
+
+/* Whether the rows are fit to be walked: well-formed, no two alike, naming text fields of their
+ * requests. *ERROR_R is static text. After methods_init(). */
+bool route_check(const char **error_r);
+
+/* Set c->method and MATCH. PATH is as it came, percent escapes and all. NOT_FOUND when no row has
+ * the path, METHOD_NOT_ALLOWED when only other verbs have it, VALIDATION_ERROR when it cannot be
+ * decoded. All texts are in the call's arena. */
+enum status route_find(
+    struct call *c, const char *verb, const char *path, struct route_match *match);
+
+/* TEXT without percent escapes (RFC 3986, section 2.1), and with PLUS a "+" is a space. NULL when
+ * an escape is broken or the outcome is not UTF-8 or has a NUL. */
+char *route_decode(struct arena *arena, const char *text, size_t bytes, bool plus);
+
+#endif
