@@ -387,8 +387,11 @@ db_use_wal(struct db *db)
 	    "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0;"
 	    "PRAGMA secure_delete = OFF; PRAGMA journal_size_limit = %d",
 	    WAL_KEEP_BYTES);
+	if (!db_script(db, sql))
+		return false;
+	/* Behind the script: wal_autocheckpoint takes the place of any hook before it. */
 	sqlite3_wal_hook(db->handle, on_wal_commit, db);
-	return db_script(db, sql);
+	return true;
 }
 
 struct db *

@@ -40,8 +40,7 @@ pipes_close(struct pipes **pipes)
 {
 	struct pipe *pipe, *next;
 
-	HASH_ITER(hh, (*pipes)->by_id, pipe, next)
-	{
+	HASH_ITER (hh, (*pipes)->by_id, pipe, next) {
 		HASH_DEL((*pipes)->by_id, pipe);
 		free(pipe);
 	}
