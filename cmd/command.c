@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Finding a subcommand in its table, and the ways to fail. */
+#include "cmd/command.h"
+
+#include <argp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct choice {
+	const struct command *commands;
+	const struct command *picked;
+	int argc;
+	char **argv;
+};
+
+static const struct command *
+command_find(const struct command *commands, const char *name)
+{
+	for (const struct command *c = commands; c->name != NULL; c++)
+		if (strcmp(c->name, name) == 0)
+			return c;
+	return NULL;
+}
+
+/* The first argument is the command, and everything behind it is the command's own. */
+static error_t
+choose(int key, char *arg, struct argp_state *state)
+{
+	struct choice *choice = state->input;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		choice->picked = command_find(choice->commands, arg);
+		if (choice->picked == NULL)
+			argp_error(state, "there is no command '%s'", arg);
+		choice->argc = state->argc - state->next + 1;
+		choice->argv = state->argv + state->next - 1;
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "which command?");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const char *
+group_help(const struct command_group *group, struct arena *arena)
+{
+	const char *text = arena_printf(arena, "%s\vCommands:\n", group->doc);
+
+	for (const struct command *c = group->commands; c->name != NULL; c++)
+		text = arena_printf(arena, "%s  %-10s %s\n", text, c->name, c->summary);
+	return arena_printf(arena, "%s\n%s", text, group->examples);
+}
+
+int
+command_dispatch(const struct command_group *group, struct arena *arena, int argc, char **argv)
+{
+	struct choice choice = { .commands = group->commands };
+	struct argp argp = { NULL, choose, "COMMAND [ARGUMENT...]", group_help(group, arena), NULL,
+		NULL, NULL };
+
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &choice);
+	choice.argv[0] = arena_printf(arena, "%s %s", argv[0], choice.picked->name);
+	return choice.picked->run(arena, choice.argc, choice.argv);
+}
+
+int
+command_fail(enum command_exit code, const char *format, ...)
+{
+	va_list args;
+
+	fputs("titen: error: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return (int)code;
+}
+
+enum command_exit
+command_exit_of(enum status st)
+{
+	switch (st) {
+	case STATUS_OK:
+		return EXIT_OK;
+	case STATUS_UNAUTHENTICATED:
+	case STATUS_FORBIDDEN:
+		return EXIT_FORBIDDEN;
+	case STATUS_NOT_FOUND:
+	case STATUS_GONE:
+		return EXIT_NOT_FOUND;
+	case STATUS_CONFLICT:
+	case STATUS_PRECONDITION_FAILED:
+		return EXIT_CONFLICT;
+	case STATUS_UNAVAILABLE:
+		return EXIT_UNREACHABLE;
+	case STATUS_RATE_LIMITED:
+		return EXIT_RATE_LIMITED;
+	case STATUS_DEADLINE_EXCEEDED:
+		return EXIT_TIMED_OUT;
+	default:
+		return EXIT_ERROR;
+	}
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `titen serve`: settings -> core -> nng door -> web door -> wait for a signal -> the same in
+ * reverse. Read serve_run() first.
+ *
+ * SIGTERM and SIGINT are blocked before any library starts a thread, so that none of them takes
+ * the signal; the main thread waits for it. While the server drains, a second signal ends it at
+ * once.
+ */
+#include <argp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/command.h"
+#include "cmd/config.h"
+#include "cmd/database.h"
+#include "core/clock.h"
+#include "core/log.h"
+#include "core/rpc.h"
+#include "gateway/gateway.h"
+#include "transport/server.h"
+
+#define DRAIN_MS 10000     /* how long calls under way may take to be answered */
+#define DRAIN_LOOK_MS 10   /* between two looks whether they are */
+#define EXIT_SIGNALLED 130 /* stopped at once, as shells say it for SIGINT */
+#define ERROR_BYTES 256    /* one line for people */
+
+struct serve {
+	struct arena *arena;
+	struct config config;
+	const char *config_file;
+	struct config_source flags;
+	const char *path;      /* of the database, absolute */
+	const char *local_url; /* of the owner's socket */
+	struct core *core;
+	struct server *server;
+	struct gateway *gateway; /* NULL without REST */
+};
+
+enum {
+	OPTION_DB = 'd',
+	OPTION_HTTP = 'H',
+	OPTION_RPC = 'r',
+	OPTION_EVENTS = 'e',
+	OPTION_CONFIG = 'c'
+};
+
+static const struct argp_option options[] = {
+	{ "db", OPTION_DB, "FILE", 0, "The database (TITEN_DB; default titen.db)", 0 },
+	{ "http", OPTION_HTTP, "HOST:PORT", 0,
+	    "Serve REST there, or 'off' (TITEN_HTTP; default 127.0.0.1:8787)", 0 },
+	{ "rpc", OPTION_RPC, "URL", 0,
+	    "Serve nng there: tcp://HOST:PORT or ipc:///PATH; may be repeated; 'off' leaves only "
+	    "the "
+	    "owner's socket FILE.run/rpc.sock (TITEN_RPC; default tcp://127.0.0.1:8788)",
+	    0 },
+	{ "events", OPTION_EVENTS, "URL", 0,
+	    "Publish live events there, once there are any; may be repeated (TITEN_EVENTS)", 0 },
+	{ "config", OPTION_CONFIG, "FILE", 0,
+	    "Read the settings db, http, rpc and events from section [serve] of this file", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+static const char doc[] =
+    "Serve a database until SIGTERM or SIGINT. Flags win over the environment, the environment "
+    "over "
+    "the file.\v"
+    "Examples:\n"
+    "  titen serve --db titen.db\n"
+    "  titen serve --db titen.db --http off --rpc tcp://127.0.0.1:9000\n"
+    "  titen serve --rpc tcp://127.0.0.1:8788 --rpc ipc:///run/titen.sock\n\n"
+    "Prints one line for each door when it serves. The first signal answers what is "
+    "under way, in at most 10 seconds; a second one stops at once.\n";
+
+static error_t
+serve_option(int key, char *arg, struct argp_state *state)
+{
+	struct serve *s = state->input;
+
+	switch (key) {
+	case OPTION_DB:
+		config_add(&s->flags, s->arena, CONFIG_DB, arg);
+		return 0;
+	case OPTION_HTTP:
+		config_add(&s->flags, s->arena, CONFIG_HTTP, arg);
+		return 0;
+	case OPTION_RPC:
+		config_add(&s->flags, s->arena, CONFIG_RPC, arg);
+		return 0;
+	case OPTION_EVENTS:
+		config_add(&s->flags, s->arena, CONFIG_EVENTS, arg);
+		return 0;
+	case OPTION_CONFIG:
+		s->config_file = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "'%s' is one argument too many", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int
+serve_configure(struct serve *s, int argc, char **argv)
+{
+	static const struct argp argp = { options, serve_option, NULL, doc, NULL, NULL, NULL };
+	const char *error;
+
+	argp_parse(&argp, argc, argv, 0, NULL, s);
+	if (!config_resolve(&s->config, s->arena, &s->flags, s->config_file, &error))
+		return command_fail(EXIT_USAGE, "%s", error);
+	return EXIT_OK;
+}
+
+/* Everything that can be seen to be wrong before anything is touched. */
+static int
+serve_look(struct serve *s)
+{
+	const char *error = NULL;
+
+	s->path = database_path(s->arena, s->config.db, &error);
+	if (s->path == NULL)
+		return command_fail(EXIT_ERROR, "%s", error);
+	if (access(s->path, F_OK) != 0)
+		return command_fail(EXIT_ERROR,
+		    "there is no database %s; make one: titen bootstrap --db %s --org NAME",
+		    s->config.db, s->config.db);
+	s->local_url = database_url(s->arena, s->path);
+	if (s->local_url == NULL)
+		return command_fail(EXIT_ERROR,
+		    "%s.run/rpc.sock is longer than the %d bytes a local socket may have; move the "
+		    "database",
+		    s->path, SOCKET_PATH_BYTES);
+	return EXIT_OK;
+}
+
+static bool
+serve_open_core(struct serve *s, char error[static ERROR_BYTES])
+{
+	const struct core_options wanted = { .path = s->path, .revision = TITEN_REVISION };
+	const char *fault;
+
+	s->core = core_open(&wanted, error, ERROR_BYTES);
+	if (s->core == NULL)
+		return false;
+	fault = database_make_run(s->arena, s->path);
+	if (fault != NULL)
+		snprintf(error, ERROR_BYTES, "%s", fault);
+	return fault == NULL;
+}
+
+static bool
+serve_open_server(struct serve *s, char error[static ERROR_BYTES])
+{
+	const struct server_options wanted = {
+		.core = s->core, .urls = s->config.rpc, .local_url = s->local_url
+	};
+
+	s->server = server_start(&wanted, error, ERROR_BYTES);
+	return s->server != NULL;
+}
+
+static bool
+serve_open_gateway(struct serve *s, char error[static ERROR_BYTES])
+{
+	if (s->config.http == NULL)
+		return true;
+	s->gateway =
+	    gateway_start(&(struct gateway_options){ .core = s->core, .listen = s->config.http },
+		error, ERROR_BYTES);
+	return s->gateway != NULL;
+}
+
+/* People and scripts wait for these lines: they are printed when the doors are open. */
+static void
+serve_announce(const struct serve *s)
+{
+	for (const char *const *url = s->config.events; *url != NULL; url++)
+		log_line(LOG_LEVEL_INFO, "%s will listen once there are live events.", *url);
+	if (s->gateway != NULL) {
+		int host = (int)(strrchr(s->config.http, ':') - s->config.http);
+		printf(
+		    "listening http://%.*s:%d\n", host, s->config.http, gateway_port(s->gateway));
+	}
+	for (const char *const *url = s->config.rpc; *url != NULL; url++)
+		printf("listening %s\n", *url);
+	printf("listening %s\n", s->local_url);
+	fflush(stdout);
+}
+
+static void
+stop_now(int signal_number)
+{
+	(void)signal_number;
+	_exit(EXIT_SIGNALLED);
+}
+
+static void
+stop_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGINT);
+}
+
+static void
+serve_wait(void)
+{
+	const struct sigaction second = { .sa_handler = stop_now };
+	sigset_t signals;
+	int number;
+
+	stop_signals(&signals);
+	sigwait(&signals, &number);
+	sigaction(SIGTERM, &second, NULL);
+	sigaction(SIGINT, &second, NULL);
+	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+	log_line(LOG_LEVEL_INFO, "Stopping: signal %d.", number);
+}
+
+static int
+serve_outstanding(const struct serve *s)
+{
+	return server_outstanding(s->server) +
+	       (s->gateway == NULL ? 0 : gateway_outstanding(s->gateway));
+}
+
+static void
+serve_drain(struct serve *s)
+{
+	const struct timespec pause = { .tv_nsec = DRAIN_LOOK_MS * 1000000L };
+	int64_t end_ms = clock_monotonic_ms() + DRAIN_MS;
+	int left;
+
+	server_drain(s->server);
+	if (s->gateway != NULL)
+		gateway_drain(s->gateway);
+	while ((left = serve_outstanding(s)) > 0 && clock_monotonic_ms() < end_ms)
+		nanosleep(&pause, NULL);
+	if (left > 0)
+		log_line(LOG_LEVEL_WARNING, "%d calls were not answered in time.", left);
+}
+
+/* The doors give the core its calls, so it may close only when the web door is shut; it answers
+ * what it still has, so the nng door must be there until then. */
+static void
+serve_close(struct serve *s)
+{
+	if (s->gateway != NULL)
+		gateway_stop(&s->gateway);
+	if (s->core != NULL)
+		core_close(&s->core);
+	if (s->server != NULL)
+		server_stop(&s->server);
+}
+
+int
+serve_run(struct arena *arena, int argc, char **argv)
+{
+	struct serve s = { .arena = arena };
+	char error[ERROR_BYTES] = "";
+	sigset_t signals;
+	int code = serve_configure(&s, argc, argv);
+
+	if (code == EXIT_OK)
+		code = serve_look(&s);
+	if (code != EXIT_OK)
+		return code;
+	umask(077);
+	stop_signals(&signals);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	if (serve_open_core(&s, error) && serve_open_server(&s, error) &&
+	    serve_open_gateway(&s, error)) {
+		serve_announce(&s);
+		serve_wait();
+		serve_drain(&s);
+	} else {
+		code = command_fail(EXIT_ERROR, "%s", error);
+	}
+	serve_close(&s);
+	return code;
+}
