@@ -4,10 +4,11 @@
  *
  *	SENDING -> RECEIVING -> done
  *
- * Read titen_call_start(), then carry_event(), its only callback; the calls that block are built on
+ * Read titen_relay_start(), then carry_event(), its only callback; all other calls are built on
  * them.
  */
 #include "client/client.h"
+#include "client/relay.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -27,7 +28,7 @@
 #define CONNECT_TIMEOUT_MS 5000
 #define CALL_TIMEOUT_MS 30000
 #define RECONNECT_MIN_MS 100  /* a server that starts again is found soon, */
-#define RECONNECT_MAX_MS 5000 /* one that stays away is not pestered */
+#define RECONNECT_MAX_MS 1000 /* also when it was away for long */
 
 enum carry_state { SENDING, RECEIVING };
 
@@ -47,12 +48,14 @@ struct carry {
 struct titen_client {
 	nng_socket socket;
 	char *authorization; /* "Bearer ...", or NULL */
+	int32_t wait_ms;     /* for a connection; 0: as long as the call may take */
 
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t quiet; /* no carry is busy */
 	struct carry *all;
 	struct carry *idle;
 	int busy;
+	bool closing;
 };
 
 /* ---- Carries ---- */
@@ -121,29 +124,46 @@ carry_message(struct carry *carry)
 	return msg;
 }
 
+/* A call that has waited long enough for a connection may have time left, and is lost all the same.
+ */
 static void
 carry_fail(struct carry *carry, int result)
 {
+	bool late = result == NNG_ETIMEDOUT &&
+		    (carry->state == RECEIVING || nng_clock() >= carry->deadline);
+
 	nng_msg_free(carry_message(carry));
-	carry_finish(carry, result == NNG_ETIMEDOUT ? TITEN_TIMED_OUT : TITEN_LOST, NULL);
+	carry_finish(carry, late ? TITEN_TIMED_OUT : TITEN_LOST, NULL);
 }
 
-static void
-carry_set_timeout(struct carry *carry)
+static nng_duration
+time_left(const struct carry *carry)
 {
 	nng_time now = nng_clock();
+	nng_duration left = now < carry->deadline ? (nng_duration)(carry->deadline - now) : 1;
+	int32_t wait_ms = carry->client->wait_ms;
 
-	nng_aio_set_timeout(
-	    carry->aio, now < carry->deadline ? (nng_duration)(carry->deadline - now) : 1);
+	return carry->state == SENDING && wait_ms > 0 && wait_ms < left ? wait_ms : left;
 }
 
-/* Only now: nng 1.5 may crash when a receive is canceled while its request is still queued. */
+/* Under the lock, so that titen_close() knows: from now on no thread is inside a context. */
 static void
-carry_sent(struct carry *carry)
+carry_start(struct carry *carry, enum carry_state state)
 {
-	carry->state = RECEIVING;
-	carry_set_timeout(carry);
-	nng_ctx_recv(carry->ctx, carry->aio);
+	struct titen_client *client = carry->client;
+	bool closing;
+
+	pthread_mutex_lock(&client->lock);
+	closing = client->closing;
+	carry->state = state;
+	nng_aio_set_timeout(carry->aio, time_left(carry));
+	if (!closing && state == SENDING)
+		nng_ctx_send(carry->ctx, carry->aio);
+	else if (!closing)
+		nng_ctx_recv(carry->ctx, carry->aio);
+	pthread_mutex_unlock(&client->lock);
+	if (closing)
+		carry_fail(carry, NNG_ECLOSED);
 }
 
 static void
@@ -157,6 +177,8 @@ carry_received(struct carry *carry)
 	carry_finish(carry, reply != NULL ? TITEN_ANSWERED : TITEN_GARBLED, reply);
 }
 
+/* Receiving starts only now: nng 1.5 may crash when a receive is canceled while its request is
+ * still queued. */
 static void
 carry_event(void *arg)
 {
@@ -166,7 +188,7 @@ carry_event(void *arg)
 	if (result != 0)
 		carry_fail(carry, result);
 	else if (carry->state == SENDING)
-		carry_sent(carry);
+		carry_start(carry, RECEIVING);
 	else
 		carry_received(carry);
 }
@@ -219,13 +241,23 @@ request_start(struct titen_client *client, const Titen__V1__Request *request, si
 		done(arg, TITEN_LOST, NULL);
 		return;
 	}
-	carry->state = SENDING;
 	carry->deadline = nng_clock() + (nng_time)request->timeout_ms;
 	carry->done = done;
 	carry->arg = arg;
 	nng_aio_set_msg(carry->aio, msg);
-	carry_set_timeout(carry);
-	nng_ctx_send(carry->ctx, carry->aio);
+	carry_start(carry, SENDING);
+}
+
+void
+titen_relay_start(
+    struct titen_client *client, const Titen__V1__Request *request, titen_done *done, void *arg)
+{
+	size_t packed = titen__v1__request__get_packed_size(request);
+
+	if (packed > REQUEST_BYTES_MAX)
+		done(arg, TITEN_TOO_LARGE, NULL);
+	else
+		request_start(client, request, packed, done, arg);
 }
 
 void
@@ -233,7 +265,6 @@ titen_call_start(struct titen_client *client, const struct titen_call *call, con
     size_t bytes, titen_done *done, void *arg)
 {
 	Titen__V1__Request request = TITEN__V1__REQUEST__INIT;
-	size_t packed;
 
 	request.method = (char *)call->method;
 	request.has_payload = true;
@@ -243,11 +274,7 @@ titen_call_start(struct titen_client *client, const struct titen_call *call, con
 	request.idempotency_key = (char *)call->idempotency_key;
 	request.has_timeout_ms = true;
 	request.timeout_ms = call->timeout_ms > 0 ? call->timeout_ms : CALL_TIMEOUT_MS;
-	packed = titen__v1__request__get_packed_size(&request);
-	if (packed > REQUEST_BYTES_MAX)
-		done(arg, TITEN_TOO_LARGE, NULL);
-	else
-		request_start(client, &request, packed, done, arg);
+	titen_relay_start(client, &request, done, arg);
 }
 
 /* A thread that waits for its call. */
@@ -363,8 +390,9 @@ start_in_time(nng_dialer dialer, int32_t timeout_ms)
 	return rv;
 }
 
+/* LATER: the server may be away now; nng goes on trying. */
 static int
-dial(nng_socket socket, const struct titen_options *options)
+dial(nng_socket socket, const struct titen_options *options, bool later)
 {
 	int32_t timeout_ms = options->connect_timeout_ms;
 	nng_dialer dialer;
@@ -375,13 +403,15 @@ dial(nng_socket socket, const struct titen_options *options)
 	if (strncmp(options->url, "tcp", 3) == 0 &&
 	    (rv = nng_dialer_set_bool(dialer, NNG_OPT_TCP_KEEPALIVE, true)) != 0)
 		return rv;
+	if (later)
+		return nng_dialer_start(dialer, NNG_FLAG_NONBLOCK);
 	return start_in_time(dialer, timeout_ms > 0 ? timeout_ms : CONNECT_TIMEOUT_MS);
 }
 
 /* Without a resend time nng would send a request again on its own, after a while and whenever the
  * connection breaks. */
 static int
-connect_socket(nng_socket socket, const struct titen_options *options)
+connect_socket(nng_socket socket, const struct titen_options *options, bool later)
 {
 	int rv;
 
@@ -390,7 +420,7 @@ connect_socket(nng_socket socket, const struct titen_options *options)
 	    (rv = nng_socket_set_ms(socket, NNG_OPT_RECONNMAXT, RECONNECT_MAX_MS)) != 0 ||
 	    (rv = nng_socket_set_size(socket, NNG_OPT_RECVMAXSZ, REPLY_BYTES_MAX)) != 0)
 		return rv;
-	return dial(socket, options);
+	return dial(socket, options, later);
 }
 
 static bool
@@ -411,8 +441,8 @@ client_free(struct titen_client *client)
 	free(client);
 }
 
-struct titen_client *
-titen_connect(const struct titen_options *options, char *error, size_t error_bytes)
+static struct titen_client *
+client_open(const struct titen_options *options, int32_t wait_ms, char *error, size_t error_bytes)
 {
 	struct titen_client *client = calloc(1, sizeof(*client));
 	int rv = NNG_ENOMEM;
@@ -421,11 +451,12 @@ titen_connect(const struct titen_options *options, char *error, size_t error_byt
 		goto say_why;
 	pthread_mutex_init(&client->lock, NULL);
 	pthread_cond_init(&client->quiet, NULL);
+	client->wait_ms = wait_ms;
 	if (!authorization_set(client, options->key))
 		goto free_client;
 	if ((rv = nng_req0_open(&client->socket)) != 0)
 		goto free_client;
-	if ((rv = connect_socket(client->socket, options)) == 0)
+	if ((rv = connect_socket(client->socket, options, wait_ms > 0)) == 0)
 		return client;
 	nng_close(client->socket);
 free_client:
@@ -435,19 +466,51 @@ say_why:
 	return NULL;
 }
 
-/* Closing the socket fails every call; their carries may be freed when all have said so. */
+struct titen_client *
+titen_connect(const struct titen_options *options, char *error, size_t error_bytes)
+{
+	return client_open(options, 0, error, error_bytes);
+}
+
+struct titen_client *
+titen_relay_open(const char *url, int32_t wait_ms, char *error, size_t error_bytes)
+{
+	assert(wait_ms > 0);
+	return client_open(&(struct titen_options){ .url = url }, wait_ms, error, error_bytes);
+}
+
+/* Every call ends, then the callbacks, then the socket: nng 1.5 frees a socket even while another
+ * thread is still inside one of its contexts. */
+static void
+end_calls(struct titen_client *client)
+{
+	struct carry *all;
+
+	pthread_mutex_lock(&client->lock);
+	client->closing = true;
+	all = client->all;
+	pthread_mutex_unlock(&client->lock);
+	for (struct carry *carry = all; carry != NULL; carry = carry->next)
+		nng_aio_cancel(carry->aio);
+	pthread_mutex_lock(&client->lock);
+	while (client->busy > 0)
+		pthread_cond_wait(&client->quiet, &client->lock);
+	pthread_mutex_unlock(&client->lock);
+}
+
 void
 titen_close(struct titen_client **client)
 {
 	struct titen_client *c = *client;
 	struct carry *next;
 
+	end_calls(c); /* callbacks may still use *CLIENT */
 	*client = NULL;
+	for (struct carry *carry = c->all; carry != NULL; carry = carry->next) {
+		nng_aio_stop(carry->aio);
+		nng_ctx_close(carry->ctx);
+	}
 	nng_close(c->socket);
-	pthread_mutex_lock(&c->lock);
-	while (c->busy > 0)
-		pthread_cond_wait(&c->quiet, &c->lock);
-	pthread_mutex_unlock(&c->lock);
 	for (struct carry *carry = c->all; carry != NULL; carry = next) {
 		next = carry->next;
 		nng_aio_free(carry->aio);

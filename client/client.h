@@ -42,7 +42,7 @@ enum titen_outcome {
 };
 
 /* Takes the outcome of one call, and owns REPLY, which is NULL unless ANSWERED. On a thread of nng:
- * must not block, but may start other calls. */
+ * must not block, but may start the next call when this one was ANSWERED. */
 typedef void titen_done(void *arg, enum titen_outcome outcome, Titen__V1__Reply *reply);
 
 /* Connect, or say why not. NULL: ERROR is one line for people. */
