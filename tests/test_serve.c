@@ -32,7 +32,7 @@
 
 #define ROW_COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 #define IDLE_STOP_MS 8000 /* below the drain limit: an idle server waits for nobody */
-#define DRAIN_MS 10000 /* of cmd/serve.c: calls under way have so long */
+#define DRAIN_MS 10000    /* of cmd/serve.c: calls under way have so long */
 #define DEAD_CLIENTS 60
 #define UNDER_WAY 300 /* less than a connection may have */
 #define FILE_BYTES_MAX ((size_t)1 << 20)
