@@ -9,8 +9,7 @@
 
 #include "core/call.h"
 
-#define WRITES_WAITING_MAX 8192 /* about a quarter of a second's work; beyond it shed, not queue   \
-				 */
+#define WRITES_WAITING_MAX 8192 /* a quarter of a second of work; beyond it shed, not queue */
 #define BATCH_CALLS_MAX 512     /* commits of more gain little and make everybody wait longer */
 #define SHED_RETRY_MS 250       /* when a turned-away caller may find room again */
 

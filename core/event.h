@@ -10,7 +10,7 @@
 
 /* proto/kinds.def; the numbers are stored. */
 enum event_kind {
-#define KIND(name, number, text, resource, prefix, reach) EVENT_##name = number,
+#define KIND(name, number, text, resource, prefix, reach) EVENT_##name = (number),
 #include "kinds.def"
 };
 

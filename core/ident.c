@@ -98,12 +98,10 @@ id_random(int64_t now_ms)
 void
 id_write(char out[ID_TEXT_BYTES], const char *prefix, const struct id *id)
 {
-	size_t length = strlen(prefix);
-
-	assert(length + 1 + DIGITS < ID_TEXT_BYTES);
-	memcpy(out, prefix, length);
-	out[length] = '_';
-	sodium_bin2hex(out + length + 1, DIGITS + 1, id->bytes, sizeof(id->bytes));
+	assert(strlen(prefix) + 1 + DIGITS < ID_TEXT_BYTES);
+	out = stpcpy(out, prefix);
+	*out++ = '_';
+	sodium_bin2hex(out, DIGITS + 1, id->bytes, sizeof(id->bytes));
 }
 
 char *

@@ -6,6 +6,7 @@
 #include "core/log.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +41,16 @@ escape(char *out, const char *text)
 		if (c < 0x20 || c == '"' || c == '\\')
 			out += sprintf(out, "\\u%04x", c);
 		else
-			*out++ = c < 0x80 || utf8 ? *text : '?';
+			*out++ = (char)(c < 0x80 || utf8 ? c : '?');
 	}
 	return out;
+}
+
+static bool
+journal_reads(void)
+{
+	/* Nothing changes the environment while threads run. */
+	return getenv("JOURNAL_STREAM") != NULL; /* NOLINT(concurrency-mt-unsafe) */
 }
 
 __attribute__((format(printf, 2, 0))) static void
@@ -55,8 +63,7 @@ write_line(enum log_level level, const char *format, va_list args)
 	vsnprintf(message, sizeof(message), format, args);
 	timestamp_write(stamp, clock_system.wall_ms(NULL));
 	end = line + sprintf(line, "%s{\"time\":\"%s\",\"level\":\"%s\",\"message\":\"",
-			 getenv("JOURNAL_STREAM") != NULL ? levels[level].priority : "", stamp,
-			 levels[level].name);
+			 journal_reads() ? levels[level].priority : "", stamp, levels[level].name);
 	end = escape(end, message);
 	end = stpcpy(end, "\"}\n");
 	written = write(STDERR_FILENO, line, (size_t)(end - line));

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const char *const texts[] = {
-#define SCOPE(name, text) [RIGHT_##name] = text,
+#define SCOPE(name, text) [RIGHT_##name] = (text),
 #include "scopes.def"
 };
 

@@ -2,6 +2,8 @@
 /* The envelope: a Request read with care, a Reply written from what the call has become. */
 #include "transport/frame.h"
 
+#include <assert.h>
+
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/rpc.h"
@@ -49,6 +51,7 @@ frame_parse(struct call *c, const uint8_t *bytes, size_t length, PB(Request) **r
 	if (st != STATUS_OK)
 		return st;
 	request = *request_r;
+	assert(request != NULL);
 	if (request->payload.len > PAYLOAD_BYTES_MAX)
 		return call_fail(c, STATUS_PAYLOAD_TOO_LARGE, "The payload is larger than 1 MiB.");
 	if (request->method == NULL)
