@@ -42,6 +42,7 @@ int serve_run(struct arena *arena, int argc, char **argv);
 int bootstrap_run(struct arena *arena, int argc, char **argv);
 int key_run(struct arena *arena, int argc, char **argv);
 int rpc_run(struct arena *arena, int argc, char **argv);
+int gateway_run(struct arena *arena, int argc, char **argv);
 
 struct command_group {
 	const char *doc;      /* one line above the list of commands */

@@ -13,6 +13,7 @@
 
 static const struct command commands[] = {
 	{ "serve", "Serve a database over nng and REST", serve_run },
+	{ "gateway", "Serve REST for a core in another process", gateway_run },
 	{ "bootstrap", "Make a database, an organization and its first key", bootstrap_run },
 	{ "key", "Make, list and revoke API keys", key_run },
 	{ "rpc", "Make any call over nng", rpc_run },

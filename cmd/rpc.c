@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
+#include "cmd/describe.h"
 #include "cmd/json_rpc.h"
 #include "cmd/remote.h"
 #include "core/rpc.h"
@@ -133,25 +134,13 @@ call_run(struct arena *arena, int argc, char **argv)
 	return code;
 }
 
-static int
-list_run(struct arena *arena, int argc, char **argv)
-{
-	static const struct argp argp = { NULL, NULL, NULL, "List every call.", NULL, NULL, NULL };
-
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	for (size_t i = 0; i < methods_count(); i++) {
-		const struct method *method = method_at(i);
-		printf("%-20s  %s\n", json_rpc_short_name(arena, method), method->summary);
-	}
-	return EXIT_OK;
-}
-
 int
 rpc_run(struct arena *arena, int argc, char **argv)
 {
 	static const struct command commands[] = {
 		{ "call", "Make one call", call_run },
-		{ "list", "List every call", list_run },
+		{ "list", "List every call of a server", describe_list_run },
+		{ "describe", "Show a call or a message of a server", describe_run },
 		{ NULL, NULL, NULL },
 	};
 	static const struct command_group group = {

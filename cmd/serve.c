@@ -3,39 +3,33 @@
  * `titen serve`: settings -> core -> nng door -> web door -> wait for a signal -> the same in
  * reverse. Read serve_run() first.
  *
- * SIGTERM and SIGINT are blocked before any library starts a thread, so that none of them takes
- * the signal; the main thread waits for it. While the server drains, a second signal ends it at
- * once.
+ * How it ends is told in stop.h.
  */
 #include <argp.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cmd/command.h"
 #include "cmd/config.h"
 #include "cmd/database.h"
-#include "core/clock.h"
+#include "cmd/stop.h"
 #include "core/log.h"
 #include "core/rpc.h"
 #include "gateway/gateway.h"
+#include "gateway/openapi.h"
 #include "transport/server.h"
 
-#define DRAIN_MS 10000     /* how long calls under way may take to be answered */
-#define DRAIN_LOOK_MS 10   /* between two looks whether they are */
-#define EXIT_SIGNALLED 130 /* stopped at once, as shells say it for SIGINT */
-#define ERROR_BYTES 256    /* one line for people */
+#define ERROR_BYTES 256 /* one line for people */
 
 struct serve {
 	struct arena *arena;
 	struct config config;
 	const char *config_file;
 	struct config_source flags;
+	bool openapi;          /* print the document, serve nothing */
 	const char *path;      /* of the database, absolute */
 	const char *local_url; /* of the owner's socket */
 	struct core *core;
@@ -48,7 +42,8 @@ enum {
 	OPTION_HTTP = 'H',
 	OPTION_RPC = 'r',
 	OPTION_EVENTS = 'e',
-	OPTION_CONFIG = 'c'
+	OPTION_CONFIG = 'c',
+	OPTION_OPENAPI = 256 /* it has no letter */
 };
 
 static const struct argp_option options[] = {
@@ -64,6 +59,8 @@ static const struct argp_option options[] = {
 	    "Publish live events there, once there are any; may be repeated (TITEN_EVENTS)", 0 },
 	{ "config", OPTION_CONFIG, "FILE", 0,
 	    "Read the settings db, http, rpc and events from section [serve] of this file", 0 },
+	{ "openapi", OPTION_OPENAPI, NULL, 0,
+	    "Print the OpenAPI document of the REST routes, and serve nothing", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -98,6 +95,9 @@ serve_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_CONFIG:
 		s->config_file = arg;
+		return 0;
+	case OPTION_OPENAPI:
+		s->openapi = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "'%s' is one argument too many", arg);
@@ -195,39 +195,11 @@ serve_announce(const struct serve *s)
 	fflush(stdout);
 }
 
-static void
-stop_now(int signal_number)
-{
-	(void)signal_number;
-	_exit(EXIT_SIGNALLED);
-}
-
-static void
-stop_signals(sigset_t *set)
-{
-	sigemptyset(set);
-	sigaddset(set, SIGTERM);
-	sigaddset(set, SIGINT);
-}
-
-static void
-serve_wait(void)
-{
-	const struct sigaction second = { .sa_handler = stop_now };
-	sigset_t signals;
-	int number;
-
-	stop_signals(&signals);
-	sigwait(&signals, &number);
-	sigaction(SIGTERM, &second, NULL);
-	sigaction(SIGINT, &second, NULL);
-	pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
-	log_line(LOG_LEVEL_INFO, "Stopping: signal %d.", number);
-}
-
 static int
-serve_outstanding(const struct serve *s)
+serve_outstanding(void *arg)
 {
+	const struct serve *s = arg;
+
 	return server_outstanding(s->server) +
 	       (s->gateway == NULL ? 0 : gateway_outstanding(s->gateway));
 }
@@ -235,17 +207,10 @@ serve_outstanding(const struct serve *s)
 static void
 serve_drain(struct serve *s)
 {
-	const struct timespec pause = { .tv_nsec = DRAIN_LOOK_MS * 1000000L };
-	int64_t end_ms = clock_monotonic_ms() + DRAIN_MS;
-	int left;
-
 	server_drain(s->server);
 	if (s->gateway != NULL)
 		gateway_drain(s->gateway);
-	while ((left = serve_outstanding(s)) > 0 && clock_monotonic_ms() < end_ms)
-		nanosleep(&pause, NULL);
-	if (left > 0)
-		log_line(LOG_LEVEL_WARNING, "%d calls were not answered in time.", left);
+	stop_drain(serve_outstanding, s);
 }
 
 /* The doors give the core its calls, so it may close only when the web door is shut; it answers
@@ -266,20 +231,22 @@ serve_run(struct arena *arena, int argc, char **argv)
 {
 	struct serve s = { .arena = arena };
 	char error[ERROR_BYTES] = "";
-	sigset_t signals;
 	int code = serve_configure(&s, argc, argv);
 
+	if (code == EXIT_OK && s.openapi) {
+		fputs(openapi_text(), stdout);
+		return EXIT_OK;
+	}
 	if (code == EXIT_OK)
 		code = serve_look(&s);
 	if (code != EXIT_OK)
 		return code;
 	umask(077);
-	stop_signals(&signals);
-	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	stop_block();
 	if (serve_open_core(&s, error) && serve_open_server(&s, error) &&
 	    serve_open_gateway(&s, error)) {
 		serve_announce(&s);
-		serve_wait();
+		stop_wait();
 		serve_drain(&s);
 	} else {
 		code = command_fail(EXIT_ERROR, "%s", error);

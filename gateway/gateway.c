@@ -2,14 +2,20 @@
 /* civetweb, set up: its settings, its callbacks, start and stop. */
 #include "gateway/gateway.h"
 
+#include <arpa/inet.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 #include <civetweb.h>
 
 #include "core/log.h"
+#include "gateway/backend.h"
 #include "gateway/http.h"
+#include "gateway/remote.h"
 #include "gateway/route.h"
 #include "gateway/tags.h"
 
@@ -17,9 +23,25 @@
 
 struct gateway {
 	struct http_door door;
+	struct remote *remote; /* NULL: the core is in this process */
 	struct mg_context *web;
 	int port;
+	struct sockaddr_in address; /* listened on */
+	atomic_bool stopped;        /* the web server is gone */
 };
+
+static bool
+backend_open(struct gateway *g, const struct gateway_options *options, char *error, size_t bytes)
+{
+	if (options->core_url == NULL) {
+		g->door.backend = backend_of_core(options->core);
+		return true;
+	}
+	g->remote = remote_start(options->core_url, options->revision, error, bytes);
+	if (g->remote != NULL)
+		g->door.backend = remote_backend(g->remote);
+	return g->remote != NULL;
+}
 
 /* Every request ends here: what civetweb would do beyond HTTP itself (files, CORS, WebSocket) comes
  * later in its order. */
@@ -59,6 +81,18 @@ listen_fit(const char *listen)
 
 	return colon != NULL && colon != listen && strchr(listen, ',') == NULL && digits > 0 &&
 	       digits <= 5 && colon[1 + digits] == '\0' && atoi(colon + 1) <= 65535;
+}
+
+static struct sockaddr_in
+listen_address(const char *listen, int port)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	char host[INET_ADDRSTRLEN];
+
+	snprintf(host, sizeof(host), "%.*s", (int)strcspn(listen, ":"), listen);
+	if (inet_pton(AF_INET, host, &address.sin_addr) != 1)
+		address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return address;
 }
 
 /* Paths are decoded by our own rules, OPTIONS is answered by us, and there is no document root. */
@@ -114,8 +148,11 @@ gateway_start(const struct gateway_options *options, char *error, size_t error_b
 	struct gateway *g = calloc(1, sizeof(*g));
 	if (g == NULL)
 		log_die("There is no memory for the gateway.");
-	g->door.core = options->core;
 	mg_init_library(MG_FEATURES_DEFAULT);
+	if (!backend_open(g, options, error, error_bytes)) {
+		gateway_stop(&g);
+		return NULL;
+	}
 	g->web = web_start(g, options->listen, web_fault, sizeof(web_fault));
 	if (g->web == NULL || mg_get_server_ports(g->web, 1, ports) != 1) {
 		snprintf(error, error_bytes, "http://%s cannot be opened: %s", options->listen,
@@ -124,6 +161,7 @@ gateway_start(const struct gateway_options *options, char *error, size_t error_b
 		return NULL;
 	}
 	g->port = ports[0].port;
+	g->address = listen_address(options->listen, g->port);
 	return g;
 }
 
@@ -145,6 +183,37 @@ gateway_drain(struct gateway *gateway)
 	atomic_store(&gateway->door.draining, true);
 }
 
+/* civetweb looks whether it shall stop when somebody connects, else every two seconds. */
+static void *
+wake_main(void *arg)
+{
+	const struct timespec moment = { 0, 10000000 };
+	struct gateway *g = arg;
+
+	while (!atomic_load(&g->stopped)) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+		if (fd < 0)
+			break;
+		(void)connect(fd, (const struct sockaddr *)&g->address, sizeof(g->address));
+		nanosleep(&moment, NULL);
+		close(fd);
+	}
+	return NULL;
+}
+
+static void
+web_stop(struct gateway *g)
+{
+	pthread_t waker;
+	bool waking = pthread_create(&waker, NULL, wake_main, g) == 0;
+
+	mg_stop(g->web);
+	atomic_store(&g->stopped, true);
+	if (waking)
+		pthread_join(waker, NULL);
+}
+
 void
 gateway_stop(struct gateway **gateway)
 {
@@ -157,7 +226,9 @@ gateway_stop(struct gateway **gateway)
 	while (gateway_outstanding(g) > 0)
 		nanosleep(&moment, NULL);
 	if (g->web != NULL)
-		mg_stop(g->web);
+		web_stop(g);
+	if (g->remote != NULL)
+		remote_stop(&g->remote);
 	mg_exit_library();
 	free(g);
 	*gateway = NULL;

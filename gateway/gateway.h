@@ -11,8 +11,10 @@ struct core;
 struct gateway;
 
 struct gateway_options {
-	struct core *core;
-	const char *listen; /* HOST:PORT, IPv4 (the HTTP library has no IPv6) */
+	const char *listen;   /* HOST:PORT, IPv4 (the HTTP library has no IPv6) */
+	struct core *core;    /* of this process, or */
+	const char *core_url; /* NULL, or that of a core in another: tcp://HOST:PORT, ipc:///PATH */
+	const char *revision; /* what health answers beside a core in another; static */
 };
 
 /* Listen and serve. NULL: ERROR is one line for people. Main thread. */
@@ -26,7 +28,8 @@ int gateway_port(const struct gateway *gateway);
 int gateway_outstanding(struct gateway *gateway);
 /* From now on every answer closes its connection and readiness is refused. */
 void gateway_drain(struct gateway *gateway);
-/* Answer what is under way, close. Clears *GATEWAY. */
+/* Answer what is under way, close. A core in another process that does not answer holds that up for
+ * 30 seconds at most. Clears *GATEWAY. */
 void gateway_stop(struct gateway **gateway);
 
 #endif

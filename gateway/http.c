@@ -15,6 +15,7 @@
 #include "core/json_write.h"
 #include "core/rpc.h"
 #include "core/text.h"
+#include "gateway/backend.h"
 #include "gateway/head.h"
 #include "gateway/render.h"
 #include "gateway/route.h"
@@ -267,7 +268,7 @@ exchange_check(struct exchange *x)
 	if (c->idempotency_key != NULL &&
 	    !text_utf8(c->idempotency_key, strlen(c->idempotency_key)))
 		return call_fail(c, STATUS_VALIDATION_ERROR, "Idempotency-Key must be UTF-8.");
-	if (atomic_load(&x->door->draining) &&
+	if (atomic_load(&x->door->draining) && c->method != NULL &&
 	    strcmp(c->method->name, "titen.v1.HealthService/Ready") == 0)
 		return call_fail(c, STATUS_UNAVAILABLE, "The server is about to stop.");
 	return STATUS_OK;
@@ -291,6 +292,7 @@ exchange_bind(struct exchange *x)
 static enum status
 exchange_take(struct exchange *x)
 {
+	const struct backend *backend = &x->door->backend;
 	enum status st;
 
 	head_framing(x->info, &x->framing);
@@ -299,7 +301,9 @@ exchange_take(struct exchange *x)
 	exchange_credentials(x);
 	if ((st = exchange_route(x)) != STATUS_OK)
 		return st;
-	if ((st = rpc_admit(x->door->core, &x->call)) != STATUS_OK)
+	if (x->route.document != NULL)
+		return exchange_check(x);
+	if ((st = backend->admit(backend->self, &x->call)) != STATUS_OK)
 		return st;
 	if ((st = exchange_check(x)) != STATUS_OK)
 		return st;
@@ -317,6 +321,8 @@ exchange_status(const struct exchange *x)
 		return x->status;
 	if (c->status != STATUS_OK)
 		return status_http(c->status);
+	if (c->method == NULL)
+		return 200;
 	return c->method->result == RESULT_CREATED ||
 		       (c->method->result == RESULT_UPSERT && c->created)
 		   ? 201
@@ -367,7 +373,7 @@ static void
 outcome_headers(struct exchange *x)
 {
 	const struct call *c = &x->call;
-	const char *tag = c->status == STATUS_OK ? tags_answer(c) : NULL;
+	const char *tag = c->response != NULL ? tags_answer(c) : NULL;
 
 	if (tag != NULL)
 		header_add(x, "ETag", tag);
@@ -390,15 +396,31 @@ date_text(struct arena *arena)
 	return arena_text(arena, text);
 }
 
+/* What was asked for, or why there is none of it. */
+static const char *
+body_text(struct exchange *x)
+{
+	struct json_writer w;
+
+	if (x->call.status == STATUS_OK && x->route.document != NULL)
+		return x->route.document();
+	json_write_begin(&w, &x->arena);
+	if (x->call.status == STATUS_OK)
+		data_write(&w, &x->call);
+	else
+		error_write(&w, &x->call);
+	return w.text;
+}
+
 /* The whole answer with BODY, which OPTIONS has none of and HEAD does not get. */
 static const char *
-answer_text(struct exchange *x, int status, const struct json_writer *body)
+answer_text(struct exchange *x, int status, const char *body)
 {
 	struct arena *a = &x->arena;
 
 	if (status != HTTP_NO_CONTENT) {
 		header_add(x, "Content-Type", "application/json; charset=utf-8");
-		header_add(x, "Content-Length", arena_printf(a, "%zu", body->bytes));
+		header_add(x, "Content-Length", arena_printf(a, "%zu", strlen(body)));
 	}
 	return arena_printf(a,
 	    "HTTP/1.1 %d %s\r\n"
@@ -410,7 +432,7 @@ answer_text(struct exchange *x, int status, const struct json_writer *body)
 	    "%s\r\n%s",
 	    status, mg_get_response_code_text(x->conn, status), date_text(a),
 	    x->closing ? "close" : "keep-alive", x->call.request_id, x->headers,
-	    status == HTTP_NO_CONTENT || exchange_head_only(x) ? "" : body->text);
+	    status == HTTP_NO_CONTENT || exchange_head_only(x) ? "" : body);
 }
 
 /* A body left unread costs the connection when reading it on is not worth it or would wait for a
@@ -426,19 +448,13 @@ exchange_closes(const struct exchange *x)
 static int
 exchange_answer(struct exchange *x)
 {
-	struct json_writer body;
 	int status = exchange_status(x);
 
 	x->closing = exchange_closes(x);
 	if (x->closing)
 		mg_disable_connection_keep_alive(x->conn);
-	json_write_begin(&body, &x->arena);
-	if (x->call.status == STATUS_OK)
-		data_write(&body, &x->call);
-	else
-		error_write(&body, &x->call);
 	outcome_headers(x);
-	const char *text = answer_text(x, status, &body);
+	const char *text = answer_text(x, status, body_text(x));
 	mg_write(x->conn, text, strlen(text));
 	return status;
 }
@@ -471,12 +487,16 @@ exchange_open(struct exchange *x, struct http_door *door, struct mg_connection *
 static void
 exchange_run(struct exchange *x, enum status taken)
 {
+	const struct backend *backend = &x->door->backend;
+
 	if (taken == STATUS_OK && atomic_load(&x->door->stopping))
 		taken = call_fail(&x->call, STATUS_UNAVAILABLE, "The server is stopping.");
-	if (taken == STATUS_OK)
-		rpc_submit(x->door->core, &x->call);
+	if (taken != STATUS_OK)
+		backend->refuse(backend->self, &x->call, taken);
+	else if (x->route.document != NULL)
+		call_answer(&x->call);
 	else
-		rpc_refuse(&x->call, taken);
+		backend->submit(backend->self, &x->call);
 	while (sem_wait(&x->answered) != 0 && errno == EINTR)
 		;
 }

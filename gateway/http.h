@@ -2,7 +2,7 @@
 /*
  * One HTTP exchange: from a request that civetweb has read the head of to the answer, written in
  * one piece. The checks come in the order the contract gives: route, key, scope, framing, size,
- * JSON, fields, and then the core.
+ * JSON, fields, and then the core. A route without a call is answered with its document.
  */
 #ifndef TITEN_GATEWAY_HTTP_H
 #define TITEN_GATEWAY_HTTP_H
@@ -11,11 +11,11 @@
 #include <stdbool.h>
 #include <civetweb.h>
 
-struct core;
+#include "gateway/backend.h"
 
 /* What the exchanges of one listener share. */
 struct http_door {
-	struct core *core;
+	struct backend backend;
 	atomic_int outstanding; /* requests that have arrived whole and are not answered */
 	atomic_bool draining;   /* answers close their connections, readiness is refused */
 	atomic_bool stopping;   /* nothing is begun any more */

@@ -7,12 +7,7 @@
 
 #include "core/methods.h"
 #include "core/text.h"
-
-struct route {
-	enum verb verb;
-	const char *path;
-	const struct method *method; /* NULL when a door names a call that is not there */
-};
+#include "gateway/openapi.h"
 
 /* The segments of a path. N counts all of them, also those beyond the array, which no template has.
  */
@@ -22,12 +17,16 @@ struct path {
 };
 
 static const struct {
-	const char *method;
-	enum verb verb;
-	const char *path;
+	const char *method; /* NULL for a document */
+	struct route route;
 } doors[] = {
-#define ROUTE(service, method, verb, path)                                                         \
-	{ "titen.v1." #service "Service/" #method, VERB_##verb, path },
+#define ROUTE(service, method_, verb_, path_)                                                      \
+	{ "titen.v1." #service "Service/" #method_, { .verb = VERB_##verb_, .path = (path_) } },
+#define DOOR(verb_, path_, document_, summary_)                                                    \
+	{ NULL, { .verb = VERB_##verb_,                                                            \
+		    .path = (path_),                                                               \
+		    .document = (document_),                                                       \
+		    .summary = (summary_) } },
 #include "gateway/doors.def"
 };
 
@@ -40,22 +39,28 @@ static const char *const verbs[] = {
 	[VERB_DELETE] = "DELETE",
 };
 
-/* The I-th route of both tables. False behind the last one. */
-static bool
+bool
 route_at(size_t i, struct route *r)
 {
 	size_t rows = methods_count();
 
 	if (i < rows) {
 		const struct method *m = method_at(i);
-		*r = (struct route){ m->verb, m->path, m };
+		*r = (struct route){ .verb = m->verb, .path = m->path, .method = m };
 		return true;
 	}
 	if (i - rows >= DOORS)
 		return false;
-	*r = (struct route){ doors[i - rows].verb, doors[i - rows].path,
-		method_find(doors[i - rows].method) };
+	*r = doors[i - rows].route;
+	if (doors[i - rows].method != NULL)
+		r->method = method_find(doors[i - rows].method);
 	return true;
+}
+
+const char *
+route_verb(enum verb verb)
+{
+	return verbs[verb];
 }
 
 static int
@@ -168,7 +173,7 @@ enum status
 route_find(struct call *c, const char *verb, const char *text, struct route_match *match)
 {
 	struct path path;
-	struct route r, best = { VERB_NONE, NULL, NULL };
+	struct route r, best = { .verb = VERB_NONE };
 	int fewest = INT_MAX;
 	unsigned verb_set = 0;
 
@@ -188,12 +193,13 @@ route_find(struct call *c, const char *verb, const char *text, struct route_matc
 	}
 	if (verb_set == 0)
 		return call_fail(c, STATUS_NOT_FOUND, "There is no such endpoint.");
-	if (best.method == NULL) {
+	if (best.verb == VERB_NONE) {
 		match->allow = allow_text(c->arena, verb_set);
 		return call_fail(
 		    c, STATUS_METHOD_NOT_ALLOWED, "This path takes only %s.", match->allow);
 	}
 	c->method = best.method;
+	match->document = best.document;
 	template_bind(c->arena, best.path, &path, match);
 	return STATUS_OK;
 }
@@ -224,7 +230,7 @@ template_fault(const struct route *r)
 		size_t bytes = strcspn(++s, "/");
 		if (bytes == 0)
 			return "a route has an empty segment";
-		if (*s == '{' && !param_fit(r->method, s, bytes))
+		if (*s == '{' && (r->method == NULL || !param_fit(r->method, s, bytes)))
 			return "a route has a parameter that is no text field of its request";
 		params += *s == '{';
 		segments++;
@@ -264,7 +270,7 @@ route_check(const char **error_r)
 	*error_r = NULL;
 	arena_init(&arena);
 	for (size_t i = 0; *error_r == NULL && route_at(i, &r); i++) {
-		if (r.method == NULL)
+		if (r.method == NULL && r.document == NULL)
 			*error_r = "a door leads to a call that is not there";
 		else if (r.verb != VERB_NONE && (*error_r = template_fault(&r)) == NULL &&
 			 route_taken(&arena, &r, i))

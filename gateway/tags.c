@@ -56,6 +56,27 @@ tags_check(const char **error_r)
 	return *error_r == NULL;
 }
 
+const char *
+tags_header(const struct method *method, const char **field_r)
+{
+	for (size_t i = 0; i < HEADERS; i++) {
+		*field_r = headers[i].field;
+		if (strcmp(headers[i].method, method->name) == 0)
+			return headers[i].header;
+	}
+	*field_r = NULL;
+	return NULL;
+}
+
+bool
+tags_given(const struct method *method)
+{
+	for (size_t i = 0; i < FIELDS; i++)
+		if (strcmp(fields[i].method, method->name) == 0)
+			return true;
+	return false;
+}
+
 /* Where a list element ends: at a comma outside quotes. */
 static size_t
 element_bytes(const char *list)

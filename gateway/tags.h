@@ -15,6 +15,11 @@
  * methods_init(). */
 bool tags_check(const char **error_r);
 
+/* The header that is bound to field *FIELD_R of METHOD's request; NULL when none is. */
+const char *tags_header(const struct method *method, const char **field_r);
+/* Whether the answers of METHOD have an entity tag. */
+bool tags_given(const struct method *method);
+
 /* Add the tags of INFO's headers to c->request: strong ones without their quotes, a star as it is,
  * and weak ones as they are too, which match nothing here. */
 enum status tags_read(struct call *c, const struct mg_request_info *info);
