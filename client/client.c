@@ -21,9 +21,8 @@
 
 #include "envelope.pb-c.h"
 
-#define REQUEST_BYTES_MAX                                                                          \
-	(((size_t)1 << 20) + ((size_t)64 << 10) -                                                  \
-	    4) /* what a server reads, less nng's request id; above that it hangs up */
+/* What a server reads, less nng's request id; above that it hangs up. */
+#define REQUEST_BYTES_MAX (((size_t)1 << 20) + ((size_t)64 << 10) - 4)
 #define REPLY_BYTES_MAX ((size_t)8 << 20) /* a page ends at 512 KiB; there is room to grow */
 #define CONNECT_TIMEOUT_MS 5000
 #define CALL_TIMEOUT_MS 30000

@@ -25,9 +25,8 @@
 #define ASAN_UNPOISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
 #endif
 
-#define FIRST_BYTES                                                                                \
-	((size_t)4 << 10) /* most calls need no more, and every idle arena keeps one               \
-			   */
+/* Most calls need no more, and every idle arena keeps one. */
+#define FIRST_BYTES ((size_t)4 << 10)
 #define CHUNK_BYTES_MAX ((size_t)256 << 10) /* doubling further would only waste the last chunk */
 #define ALIGNMENT _Alignof(max_align_t)
 

@@ -16,10 +16,10 @@
 #include <stddef.h>
 #include <protobuf-c/protobuf-c.h>
 
-#define ARENA_BYTES_MAX                                                                            \
-	((size_t)4 << 20) /* what one call may inflate to: 1 MiB of payload fits four times */
-#define ARENA_BUDGET_BYTES                                                                         \
-	((size_t)256 << 20) /* what all calls together may hold before new ones are turned away */
+/* What one call may inflate to: 1 MiB of payload fits four times. */
+#define ARENA_BYTES_MAX ((size_t)4 << 20)
+/* What all calls together may hold before new ones are turned away. */
+#define ARENA_BUDGET_BYTES ((size_t)256 << 20)
 
 struct arena_chunk;
 

@@ -28,8 +28,8 @@
 #include "core/ident.h"
 #include "core/status.h"
 
-#define DB_STATEMENTS_MAX                                                                          \
-	256 /* SQL texts in this program; a connection prepares each of them once */
+/* SQL texts in this program; a connection prepares each of them once. */
+#define DB_STATEMENTS_MAX 256
 
 struct db;
 struct query;

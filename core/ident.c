@@ -14,9 +14,8 @@
 #define RAND_B_MAX (((uint64_t)1 << 62) - 1)
 #define MS_MAX (((int64_t)1 << 48) - 1)
 #define DIGITS 32 /* two for each byte of an id */
-#define RANDOM_BYTES                                                                               \
-	1024 /* fetched at once: one system call for each id would cost more than it               \
-	      */
+/* Fetched at once: one system call for each id would cost more than it. */
+#define RANDOM_BYTES 1024
 
 static uint64_t
 random_bits(void)

@@ -14,8 +14,8 @@
 #include "core/arena.h"
 
 #define JSON_DEPTH_MAX 64 /* of a body, the outer object included; parsers recurse once a level */
-#define JSON_MEMORY_BYTES                                                                          \
-	((size_t)16 << 20) /* of one parse: an honest 1 MiB body needs half of it */
+/* Of one parse: an honest 1 MiB body needs half of it. */
+#define JSON_MEMORY_BYTES ((size_t)16 << 20)
 
 /* Before any other use of JSON in the process; main thread. */
 void json_init(void);

@@ -19,9 +19,9 @@
 #include "core/arena.h"
 #include "core/db.h"
 
-#define PAGE_BYTES_MAX                                                                             \
-	((size_t)512 << 10) /* an answer well below what clients take in one message */
-#define PAGE_ROW_BYTES 512  /* what a row costs besides its long texts */
+/* An answer well below what clients take in one message. */
+#define PAGE_BYTES_MAX ((size_t)512 << 10)
+#define PAGE_ROW_BYTES 512 /* what a row costs besides its long texts */
 
 struct page {
 	void **rows;

@@ -13,9 +13,8 @@
 #include <protobuf-c/protobuf-c.h>
 
 #define WIRE_DEPTH_MAX 8 /* our deepest message nests four levels */
-#define WIRE_MEMBERS_MAX                                                                           \
-	4096 /* fields in all, unknown ones too: each costs memory when unpacked                   \
-	      */
+/* Fields in all, unknown ones too: each costs memory when unpacked. */
+#define WIRE_MEMBERS_MAX 4096
 
 /* Whether BYTES are a message of TYPE. False: ERROR is a sentence that names the field where one is
  * known. */

@@ -24,9 +24,8 @@
 
 #define BODY_BYTES_FIRST ((size_t)4 << 10) /* most bodies fit; the rest grow as they arrive */
 #define BODY_BYTES_MAX PAYLOAD_BYTES_MAX
-#define DISCARD_BYTES_MAX                                                                          \
-	((long long)4 << 20) /* of a refused body, read so that the client, still                  \
-				sending, gets to see the answer */
+/* Of a refused body, read so that the client, still sending, gets to see the answer. */
+#define DISCARD_BYTES_MAX ((long long)4 << 20)
 #define HTTP_NO_CONTENT 204
 
 struct exchange {

@@ -18,9 +18,9 @@
 #include "health.pb-c.h"
 #include "principal.pb-c.h"
 
-#define CONNECTIONS                                                                                \
-	4 /* nng carries one message at a time on each; and a quarter of the web door's threads is \
-	     well below what a core lets one connection have under way */
+/* nng carries one message at a time on each; and a quarter of the web door's threads is well below
+ * what a core lets one connection have under way. */
+#define CONNECTIONS 4
 #define WAIT_MS 1500     /* for a connection: longer than it takes to find a core that is there */
 #define TIMEOUT_MS 30000 /* of a call; the core does nothing for one that is over */
 #define RETRY_MS 1000    /* a connection is tried again at least so often */

@@ -22,9 +22,8 @@
 
 #define CUTS 100
 #define CHAIN_CUTS 25 /* then a fresh database: a long history only makes looking slow */
-#define ACTS_MAX                                                                                   \
-	130 /* between two cuts: the log is folded after about a hundred, or at the end            \
-	     */
+/* Between two cuts: the log is folded after about a hundred, or at the end. */
+#define ACTS_MAX 130
 #define STEPS_MAX_LOG2 11
 #define FOLD_STEPS_MAX 64 /* pages that are changed by so many acts */
 #define SEED UINT64_C(20260730)

@@ -10,9 +10,9 @@
 #include "core/call.h"
 #include "envelope.pb-c.h"
 
-#define TIMEOUT_MS_MAX                                                                             \
-	((int64_t)24 * 60 * 60 * 1000) /* longer ones mean the same, and cannot overflow a sum */
-#define RETRY_AFTER_MS 100             /* what we tell clients that come at a bad moment */
+/* Longer ones mean the same, and cannot overflow a sum. */
+#define TIMEOUT_MS_MAX ((int64_t)24 * 60 * 60 * 1000)
+#define RETRY_AFTER_MS 100 /* what we tell clients that come at a bad moment */
 
 /*
  * Read a packed Request into the arena of C, and set what it says of the call: authorization,

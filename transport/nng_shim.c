@@ -5,18 +5,18 @@
  * has. nng 1.6 contains both fixes, so with it this file is not built.
  *
  * 1. A receive or send that is started on a stopped aio is dropped without a completion
- *    (github.com/nanomsg/nng, #1636). The transport that started it waits for ever, and with it the
- *    one thread that reaps connections: descriptors leak from then on and nng_close() hangs. A peer
- *    that dies with requests under way is enough. Here such an operation is completed with an
- * error.
+ *    (github.com/nanomsg/nng, #1636). The transport that started it waits for ever, and with it
+ *    the one thread that reaps connections: descriptors leak from then on and nng_close() hangs.
+ *    A peer that dies with requests under way is enough. Here such an operation is completed with
+ *    an error.
  *
- *    This is sound because the transports start their operations with the lock of the pipe held and
- *    mark the pipe closed under that lock before they stop its aios. An aio that comes back neither
- *    queued nor finished, with the result "canceled", can only have been refused.
+ *    This is sound because the transports start their operations with the lock of the pipe held
+ *    and mark the pipe closed under that lock before they stop its aios. An aio that comes back
+ *    neither queued nor finished, with the result "canceled", can only have been refused.
  *
  * 2. A peer that goes away during the handshake makes sendmsg() fail with EPIPE, which nng takes
- * for a closed listener, and it stops accepting (#1518). ECONNRESET it takes for what it is: a lost
- *    connection.
+ *    for a closed listener, and it stops accepting (#1518). ECONNRESET it takes for what it is: a
+ *    lost connection.
  */
 #include <errno.h>
 #include <sys/socket.h>

@@ -9,9 +9,8 @@
 #include <stdbool.h>
 
 #define PIPES_MAX 4096 /* connections: below the descriptors a service usually may have */
-#define PIPE_OUTSTANDING_MAX                                                                       \
-	1024 /* requests under way on one connection: it cannot take every context of the server   \
-	      */
+/* Requests under way on one connection: it cannot take every context of the server. */
+#define PIPE_OUTSTANDING_MAX 1024
 
 struct pipes;
 

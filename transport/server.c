@@ -7,7 +7,7 @@
  *
  * slot_event() is the only callback of a slot; slot_answer() is how the core gives the call back.
  * Read them first, then the start and the stop at the end of the file. Callbacks run on the few
- *task threads of nng and never block.
+ * task threads of nng and never block.
  */
 #include "transport/server.h"
 
@@ -29,15 +29,13 @@
 #include "transport/pipes.h"
 
 #define CONTEXTS_MAX 2048 /* requests under way in all; an idle slot costs about 2 KiB */
-#define FRAME_BYTES_MAX                                                                            \
-	(PAYLOAD_BYTES_MAX + ((size_t)64 << 10)) /* room for the envelope, and for saying that a   \
-						    payload is somewhat too large */
+/* Room for the envelope, and for saying that a payload is somewhat too large. */
+#define FRAME_BYTES_MAX (PAYLOAD_BYTES_MAX + ((size_t)64 << 10))
 #define SEND_TIMEOUT_MS 2000 /* a peer that reads nothing for so long is cut off */
-#define ANSWERS_BYTES_MAX                                                                          \
-	((size_t)64 << 20) /* of answers that peers have not taken yet: slow readers of long       \
-			       pages cannot fill the memory */
-#define SHORT_ANSWER_BYTES                                                                         \
-	((size_t)64 << 10) /* goes out above that limit too: what writes answer is shorter */
+/* Of answers that peers have not taken yet: slow readers of long pages cannot fill the memory. */
+#define ANSWERS_BYTES_MAX ((size_t)64 << 20)
+/* Goes out above that limit too: what writes answer is shorter. */
+#define SHORT_ANSWER_BYTES ((size_t)64 << 10)
 #define SOCKET_PATH_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 
 enum slot_state { RECEIVING, WORKING, SENDING };
