@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
+#include "cmd/bench.h"
 #include "cmd/command.h"
 #include "core/json_read.h"
 #include "core/methods.h"
@@ -17,6 +18,7 @@ static const struct command commands[] = {
 	{ "bootstrap", "Make a database, an organization and its first key", bootstrap_run },
 	{ "key", "Make, list and revoke API keys", key_run },
 	{ "rpc", "Make any call over nng", rpc_run },
+	{ "bench", "Measure a server", bench_run },
 	{ NULL, NULL, NULL },
 };
 
