@@ -9,10 +9,7 @@
 #include <time.h>
 
 #define NS_PER_SECOND INT64_C(1000000000)
-#define SLICE_NS                                                                                   \
-	(NS_PER_SECOND /                                                                           \
-	    4) /* many answers even at an fsync each, and many slices in a short run  \
-			     */
+#define SLICE_NS (NS_PER_SECOND / 4) /* many answers even at an fsync each, and many slices */
 
 /* --- clocks */
 

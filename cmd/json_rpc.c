@@ -60,7 +60,7 @@ json_rpc_request(struct arena *arena, const struct method *method, const char *t
 	if (object == NULL)
 		return NULL;
 	if (!json_is_object(object)) {
-		json_decref(object);
+		json_done(object);
 		*error_r = "is not a JSON object";
 		return NULL;
 	}
@@ -69,7 +69,7 @@ json_rpc_request(struct arena *arena, const struct method *method, const char *t
 	st = transcode_begin(&c);
 	if (st == STATUS_OK)
 		st = transcode_object(&c, object);
-	json_decref(object);
+	json_done(object);
 	*error_r = c.message == NULL ? status_reason(st) : c.message;
 	return st == STATUS_OK ? c.request : NULL;
 }

@@ -213,17 +213,16 @@ serve_drain(struct serve *s)
 	stop_drain(serve_outstanding, s);
 }
 
-/* The doors give the core its calls, so it may close only when the web door is shut; it answers
- * what it still has, so the nng door must be there until then. */
+/* In reverse: each door waits until the core has answered what came through it. */
 static void
 serve_close(struct serve *s)
 {
 	if (s->gateway != NULL)
 		gateway_stop(&s->gateway);
-	if (s->core != NULL)
-		core_close(&s->core);
 	if (s->server != NULL)
 		server_stop(&s->server);
+	if (s->core != NULL)
+		core_close(&s->core);
 }
 
 int

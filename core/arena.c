@@ -162,14 +162,19 @@ arena_alloc(struct arena *a, size_t bytes)
 	return take(a, need);
 }
 
-/* Whether the process may hold BYTES more; they are then counted. */
-static bool
-budget_take(size_t bytes)
+bool
+arena_budget_take(size_t bytes)
 {
 	if (atomic_fetch_add(&budget_used, bytes) + bytes <= ARENA_BUDGET_BYTES)
 		return true;
 	atomic_fetch_sub(&budget_used, bytes);
 	return false;
+}
+
+void
+arena_budget_give(size_t bytes)
+{
+	atomic_fetch_sub(&budget_used, bytes);
 }
 
 static void *
@@ -191,7 +196,7 @@ arena_try(struct arena *a, size_t bytes)
 		return refuse(a);
 	if (!fits(a, need)) {
 		size = next_size(a, need);
-		if (!budget_take(sizeof(*a->chunks) + size))
+		if (!arena_budget_take(sizeof(*a->chunks) + size))
 			return refuse(a);
 		chunk_add(a, size);
 	}

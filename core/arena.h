@@ -59,7 +59,11 @@ struct arena_mark arena_mark(const struct arena *a);
 /* Forget what was taken since MARK. */
 void arena_return(struct arena *a, struct arena_mark mark);
 
-/* What all arenas of the process hold now. Any thread. */
+/* Count memory that a client made the server take elsewhere (a body, a parse) against the same budget.
+ * False: there is no room. What was taken is given back. Any thread. */
+bool arena_budget_take(size_t bytes);
+void arena_budget_give(size_t bytes);
+/* What all of them hold now. Any thread. */
 size_t arena_budget_used(void);
 
 #endif

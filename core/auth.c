@@ -114,6 +114,8 @@ ring_load_row(struct key_ring *ring, struct query *q, struct arena *arena)
 
 	if (length == KEY_DIGEST_BYTES)
 		ring_add(ring, entry_make(digest, &who));
+	else
+		log_line(LOG_LEVEL_ERROR, "A key in the store has no valid digest.");
 }
 
 struct key_ring *
@@ -125,11 +127,16 @@ key_ring_load(struct db *db)
 	    " JOIN principals p ON p.id = k.principal WHERE k.revoked_ms IS NULL";
 	struct key_ring *ring = calloc(1, sizeof *ring);
 	struct query *q = query_start(db, sql, NO_VALUES);
+	pthread_rwlockattr_t prefer;
 	struct arena arena;
 
 	if (ring == NULL)
 		log_die("There is no memory for the keys.");
-	pthread_rwlock_init(&ring->lock, NULL);
+	/* The writer's thread must not wait for as long as callers keep coming. */
+	pthread_rwlockattr_init(&prefer);
+	pthread_rwlockattr_setkind_np(&prefer, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(&ring->lock, &prefer);
+	pthread_rwlockattr_destroy(&prefer);
 	arena_init(&arena);
 	while (query_row(q)) {
 		ring_load_row(ring, q, &arena);

@@ -19,7 +19,7 @@
 
 #define KEY_TEXT_BYTES 53      /* of a key, with its NUL */
 #define KEY_DIGEST_BYTES 32    /* SHA-256 */
-#define KEYS_ACTIVE_MAX 200000 /* about 400 bytes each: 80 MB at most */
+#define KEYS_ACTIVE_MAX 200000 /* 400 bytes each as a rule, with long names 1 700 */
 
 struct key_ring;
 

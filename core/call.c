@@ -6,18 +6,16 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+
+#include "core/clock.h"
 
 #define MESSAGE_BYTES 512 /* of one sentence; the longest quotes a field and a rule */
 
 void
 call_init(struct call *c, struct arena *arena, void (*done)(struct call *c), void *owner)
 {
-	struct timespec now;
-	struct id id;
+	struct id id = id_random(clock_wall_ms());
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	id = id_random(now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000);
 	memset(c, 0, sizeof *c);
 	c->arena = arena;
 	c->done = done;
@@ -75,6 +73,8 @@ call_answer(struct call *c)
 		c->response = NULL;
 		if (c->message == NULL)
 			c->message = status_sentence(c->status);
+		if (c->status == STATUS_UNAVAILABLE && c->retry_after_ms == 0)
+			c->retry_after_ms = RETRY_SOON_MS;
 	}
 	c->done(c);
 }

@@ -21,12 +21,14 @@
 
 #define PB(name) Titen__V1__##name
 
-#define CALL_IDS_MAX 8            /* ids that one call makes: bootstrap makes the most, five */
+#define CALL_IDS_MAX 8            /* ids that one call makes; three is the most */
+#define RETRY_SOON_MS 250         /* when somebody turned away for want of room may find some */
 #define IDEMPOTENCY_KEY_BYTES 200 /* longer keys are refused; what clients send is a UUID */
 
 struct core;
 struct db;
 struct key_change;
+struct tally;
 
 /* Who calls, copied from the key ring when the key was checked. Zero without a key. */
 struct identity {
@@ -66,6 +68,7 @@ struct call {
 	bool due;           /* to be run in this batch, not refused when it was taken */
 	struct arena_mark mark; /* where a repeated call starts again */
 	struct id_source *id_source;
+	struct tally *tally; /* of the writer's transaction */
 	struct id ids[CALL_IDS_MAX];
 	int ids_made;
 	int ids_used;

@@ -69,7 +69,7 @@ tag_matches(const PB(CheckpointSaveRequest) *req, const struct head *head)
 	return false;
 }
 
-/* Whether the head is what the caller expects to replace (D12). */
+/* Whether the head is what the caller expects to replace. */
 static enum status
 head_expected(struct call *c, const PB(CheckpointSaveRequest) *req, const struct head *head)
 {

@@ -62,6 +62,12 @@ clock_now_ms(struct clock *clock)
 }
 
 int64_t
+clock_wall_ms(void)
+{
+	return read_ms(CLOCK_REALTIME);
+}
+
+int64_t
 clock_monotonic_ms(void)
 {
 	return read_ms(CLOCK_MONOTONIC);

@@ -31,6 +31,8 @@ extern const struct clock_source clock_system;
 void clock_init(struct clock *clock, const struct clock_source *source, int64_t newest_ms);
 /* Any thread. */
 int64_t clock_now_ms(struct clock *clock);
+/* The wall clock, for ids and log lines that decide nothing. Any thread. */
+int64_t clock_wall_ms(void);
 /* CLOCK_MONOTONIC in milliseconds, for deadlines. Any thread. */
 int64_t clock_monotonic_ms(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the core share. Private to this folder: doors know only rpc.h. */
+/* What the parts of the core share. Private to this folder: no door includes it. */
 #ifndef TITEN_CORE_CORE_H
 #define TITEN_CORE_CORE_H
 

@@ -4,6 +4,7 @@
 #include "core/db.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sqlite3.h>
@@ -14,7 +15,7 @@
 #define READER_CACHE_KIB 8192     /* a page of events and the path to it */
 #define WAL_KEEP_BYTES (64 << 20) /* what an emptied log may keep on disk */
 #define PAGE_BYTES 4096           /* SQLite's default, and ours */
-#define PARAMETERS_MAX 16         /* our widest row has thirteen */
+#define PARAMETERS_MAX 16         /* our widest row takes eleven */
 #define BUSY_MS 5000              /* readers meet only the closing checkpoint */
 
 struct query {
@@ -78,13 +79,18 @@ db_failure(const struct db *db)
 	}
 }
 
+_Static_assert(DB_STATEMENTS_MAX == 256, "statement_slot() takes eight bits of the hash");
+
 static struct query *
 statement_slot(struct db *db, const char *sql)
 {
 	size_t i = ((uintptr_t)sql * 0x9e3779b97f4a7c15u) >> 56;
 
-	while (db->statements[i].sql != NULL && db->statements[i].sql != sql)
+	for (int tried = 0; db->statements[i].sql != NULL && db->statements[i].sql != sql;
+	     tried++) {
+		assert(tried < DB_STATEMENTS_MAX);
 		i = (i + 1) % DB_STATEMENTS_MAX;
+	}
 	return &db->statements[i];
 }
 
@@ -133,12 +139,27 @@ value_bind(sqlite3_stmt *stmt, int place, const struct value *v)
 	}
 }
 
+/* How many values stand before the end. */
+static int
+values_count(const struct value *values)
+{
+	int n = 0;
+
+	while (values[n].kind != VALUE_END)
+		n++;
+	return n;
+}
+
 static void
 statement_bind(struct query *q, const struct value *values)
 {
-	for (int i = 0; i < q->parameters_n; i++) {
-		int code = value_bind(q->stmt, i + 1, &values[q->parameters[i] - 1]);
+	int values_n = values_count(values);
 
+	for (int i = 0; i < q->parameters_n; i++) {
+		int code;
+
+		assert(q->parameters[i] <= values_n);
+		code = value_bind(q->stmt, i + 1, &values[q->parameters[i] - 1]);
 		if (code != SQLITE_OK) {
 			q->failed = true;
 			db_note_failure(q->db, code);
@@ -286,7 +307,8 @@ db_rollback(struct db *db)
 			sqlite3_step(q->stmt);
 		query_finish(q);
 	}
-	assert(sqlite3_get_autocommit(db->handle));
+	if (!sqlite3_get_autocommit(db->handle))
+		log_die("A transaction cannot be rolled back.");
 }
 
 bool
@@ -394,18 +416,30 @@ db_use_wal(struct db *db)
 	return true;
 }
 
-struct db *
-db_open(const char *path, bool writes)
+/* Counting its memory would take one lock for every allocation, in all threads. Too late, which a
+ * test's own use of SQLite may make it, it only stays slower. */
+static void
+library_configure(void)
 {
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
+struct db *
+db_open(const char *path, bool writes, char *error, size_t error_bytes)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct db *db = calloc(1, sizeof *db);
 	int flags = writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
 
+	pthread_once(&once, library_configure);
 	if (db == NULL)
 		log_die("There is no memory for a connection.");
 	db->writes = writes;
 	if (sqlite3_open_v2(path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK ||
-	    !db_configure(db))
+	    !db_configure(db)) {
+		snprintf(error, error_bytes, "%s: %s", path, sqlite3_errmsg(db->handle));
 		db_close(&db);
+	}
 	return db;
 }
 

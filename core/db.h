@@ -34,8 +34,9 @@
 struct db;
 struct query;
 
-/* Open the database at PATH. NULL when that is not possible (not a database, no permission). */
-struct db *db_open(const char *path, bool writes);
+/* Open the database at PATH. NULL when that is not possible (no database, no permission): ERROR is
+ * one line for people. */
+struct db *db_open(const char *path, bool writes, char *error, size_t error_bytes);
 void db_close(struct db **db);
 
 /* One value of a statement, by position. */

@@ -20,6 +20,7 @@
 #include "core/idempotency.h"
 #include "core/log.h"
 #include "core/queue.h"
+#include "core/tally.h"
 
 #define WAL_IDLE_BYTES (4 << 20)  /* fold the log into the file when nobody waits */
 #define WAL_BUSY_BYTES (16 << 20) /* and from here on even when somebody does */
@@ -28,6 +29,7 @@ struct engine {
 	struct core *core;
 	struct db *db;
 	struct id_source ids;
+	struct tally tally; /* of the transaction under way */
 	struct queue waiting;
 	struct queue finished;
 	pthread_t writer;
@@ -43,6 +45,7 @@ call_take(struct engine *e, struct call *c, int64_t now_ms)
 	c->db = e->db;
 	c->now_ms = now_ms;
 	c->id_source = &e->ids;
+	c->tally = &e->tally;
 	c->mark = arena_mark(c->arena);
 	c->due = c->deadline_ms == 0 || clock_monotonic_ms() < c->deadline_ms;
 	if (!c->due)
@@ -78,15 +81,14 @@ call_attempt(struct engine *e, struct call *c)
 
 /* What a transaction that changed something leaves behind besides the changes. */
 static enum status
-batch_close(struct engine *e, int64_t now_ms)
+batch_close(struct engine *e, int64_t now_ms, int n)
 {
-	int64_t newest_ms = e->ids.ms > now_ms ? e->ids.ms : now_ms;
-	enum status st =
-	    db_run(e->db, "UPDATE titen SET clock_ms = $1 WHERE id = 1", VALUES(as_int(newest_ms)));
+	enum status st = tally_write(&e->tally, e->ids.ms > now_ms ? e->ids.ms : now_ms);
 
 	if (st != STATUS_OK)
 		return st;
-	return idempotency_prune(e->db, now_ms);
+	/* More than the batch can add, so that the table does not grow under any load. */
+	return idempotency_prune(e->db, now_ms, 2 * n + 16);
 }
 
 /* Run CALLS in one transaction. False: nothing of it has happened. */
@@ -96,13 +98,14 @@ batch_commit(struct engine *e, struct call *const *calls, int n)
 	int64_t changes = db_changes(e->db);
 
 	e->revoked_n = 0;
+	tally_begin(&e->tally, e->db);
 	if (db_begin_write(e->db) != STATUS_OK)
 		return false;
 	for (int i = 0; i < n && !db_failed(e->db); i++)
 		if (calls[i]->due)
 			call_attempt(e, calls[i]);
 	if (!db_failed(e->db) && db_changes(e->db) != changes)
-		batch_close(e, calls[0]->now_ms);
+		(void)batch_close(e, calls[0]->now_ms, n); /* a failure shows in db_commit() */
 	return db_commit(e->db) == STATUS_OK;
 }
 
@@ -120,8 +123,6 @@ call_spoil(struct call *c, enum status st)
 {
 	call_rewind(c);
 	c->status = st;
-	if (st == STATUS_UNAVAILABLE)
-		c->retry_after_ms = SHED_RETRY_MS;
 }
 
 /* Each call alone. The first that finds the store unavailable again speaks for those behind it. */
@@ -142,11 +143,11 @@ batch_repeat(struct engine *e, struct call *const *calls, int n)
 	}
 }
 
-/* Only this thread folds the log, and only between batches (SQLite before 3.51.3 can corrupt a
+/* Only this thread folds the write-ahead log, and only between batches (SQLite before 3.51.3 can corrupt a
  * database when a checkpoint on one connection meets a write on another:
  * sqlite.org/wal.html#walresetbug). */
 static void
-log_fold(struct engine *e)
+wal_fold(struct engine *e)
 {
 	int64_t bytes = db_wal_bytes(e->db);
 
@@ -171,7 +172,7 @@ writer_main(void *arg)
 		else
 			batch_repeat(e, calls, n);
 		queue_put_all(&e->finished, calls, n);
-		log_fold(e);
+		wal_fold(e);
 	}
 	return NULL;
 }
@@ -212,7 +213,6 @@ engine_submit(struct engine *engine, struct call *c)
 {
 	if (queue_put(&engine->waiting, c))
 		return;
-	c->retry_after_ms = SHED_RETRY_MS;
 	c->status = call_fail(c, STATUS_UNAVAILABLE, "Too many calls are waiting; try again.");
 	call_answer(c);
 }

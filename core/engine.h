@@ -11,12 +11,11 @@
 
 #define WRITES_WAITING_MAX 8192 /* a quarter of a second of work; beyond it shed, not queue */
 #define BATCH_CALLS_MAX 512     /* commits of more gain little and make everybody wait longer */
-#define SHED_RETRY_MS 250       /* when a turned-away caller may find room again */
 
 struct engine;
 
 /* Start both threads on the core's store. Writer connection and id source are the engine's from
- * now on. NULL: the store failed (logged). */
+ * now on. Never NULL. */
 struct engine *engine_start(struct core *core);
 /* Run C (its method is a WRITE) and have it answered. UNAVAILABLE at once when too many wait. */
 void engine_submit(struct engine *engine, struct call *c);

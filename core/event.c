@@ -7,6 +7,7 @@
 #include "core/db.h"
 #include "core/handlers.h"
 #include "core/page.h"
+#include "core/tally.h"
 
 #define EVENTS_LIMIT_DEFAULT 50
 #define EVENTS_LIMIT_MAX 200
@@ -30,6 +31,8 @@ static const struct {
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
 typedef uint64_t kind_set; /* bit 1 << number */
+
+#define LEASE_KINDS ((kind_set)1 << EVENT_LEASE_ACQUIRED | (kind_set)1 << EVENT_LEASE_RELEASED)
 
 static bool
 kind_matches(size_t i, const char *pattern)
@@ -70,22 +73,10 @@ kind_index(int64_t number)
 /* --- appending */
 
 static enum status
-seq_next(struct call *c, int64_t *seq_r)
+audience_add(struct call *c, int64_t viewer, const struct id *id, enum event_kind kind)
 {
-	struct query *q =
-	    query_start(c->db, "UPDATE organizations SET seq = seq + 1 WHERE id = $1 RETURNING seq",
-		VALUES(as_int(c->who.organization)));
-
-	if (query_row(q))
-		*seq_r = query_int(q, 0);
-	return query_finish(q);
-}
-
-static enum status
-audience_add(struct call *c, int64_t viewer, int64_t seq, enum event_kind kind)
-{
-	return db_run(c->db, "INSERT INTO audience (viewer, seq, kind) VALUES ($1, $2, $3)",
-	    VALUES(as_int(viewer), as_int(seq), as_int(kind)));
+	return db_run(c->db, "INSERT INTO audience (viewer, event, kind) VALUES ($1, $2, $3)",
+	    VALUES(as_int(viewer), as_id(id), as_int(kind)));
 }
 
 enum status
@@ -93,19 +84,19 @@ event_append(struct call *c, const struct event *event)
 {
 	struct id id = call_id(c);
 	int64_t seq = 0;
-	enum status st = seq_next(c, &seq);
+	enum status st = tally_seq(c->tally, c->who.organization, &seq);
 
 	if (st == STATUS_OK)
 		st = db_run(c->db,
-		    "INSERT INTO events (organization, seq, public_id, kind, actor, resource, "
+		    "INSERT INTO events (organization, public_id, seq, kind, actor, resource, "
 		    "payload,"
 		    " created_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-		    VALUES(as_int(c->who.organization), as_int(seq), as_id(&id),
+		    VALUES(as_int(c->who.organization), as_id(&id), as_int(seq),
 			as_int(event->kind), as_int(c->who.principal), as_id(&event->resource),
 			as_text(event->payload), as_int(c->now_ms)));
 	for (int i = 0; i < EVENT_VIEWERS_MAX && st == STATUS_OK; i++)
 		if (event->viewers[i] != 0 && (i == 0 || event->viewers[i] != event->viewers[0]))
-			st = audience_add(c, event->viewers[i], seq, event->kind);
+			st = audience_add(c, event->viewers[i], &id, event->kind);
 	return st;
 }
 
@@ -117,24 +108,21 @@ sees_all(const struct call *c)
 	return scope_granted(c->who.scopes, RIGHT_EVENTS_ALL);
 }
 
-/* The place of an event the caller may see now or could when it was written; 0: there is none. */
+/* Whether EVENT_ID names an event that the caller may see now or could when it was written. */
 static enum status
-event_place(struct call *c, const char *event_id, int64_t *seq_r)
+event_visible(struct call *c, const char *event_id, struct id *id, bool *visible_r)
 {
 	struct query *q;
-	struct id id;
 
-	*seq_r = 0;
-	if (!id_parse(&id, "evt", event_id))
+	*visible_r = false;
+	if (!id_parse(id, "evt", event_id))
 		return STATUS_OK;
 	q = query_start(c->db,
-	    "SELECT e.seq FROM events e WHERE e.public_id = $1 AND e.organization = $2 AND ($3 = 1 "
-	    "OR"
-	    " EXISTS (SELECT 1 FROM audience a WHERE a.viewer = $4 AND a.seq = e.seq))",
-	    VALUES(as_id(&id), as_int(c->who.organization), as_int(sees_all(c)),
+	    "SELECT 1 FROM events e WHERE e.organization = $1 AND e.public_id = $2 AND ($3 = 1 OR"
+	    " EXISTS (SELECT 1 FROM audience a WHERE a.viewer = $4 AND a.event = e.public_id))",
+	    VALUES(as_int(c->who.organization), as_id(id), as_int(sees_all(c)),
 		as_int(c->who.principal)));
-	if (query_row(q))
-		*seq_r = query_int(q, 0);
+	*visible_r = query_row(q);
 	return query_finish(q);
 }
 
@@ -162,21 +150,29 @@ event_fill(struct call *c, struct query *q, PB(Event) *event)
 
 #define EVENT_COLUMNS " e.public_id, e.kind, p.name, e.resource, e.payload, e.created_ms"
 
-static struct query *
-events_after(struct call *c, int64_t seq, kind_set set)
-{
-	static const char mine[] = "SELECT" EVENT_COLUMNS " FROM audience a"
-				   " JOIN events e ON e.organization = $1 AND e.seq = a.seq JOIN "
-				   "principals p ON p.id = e.actor"
-				   " WHERE a.viewer = $4 AND a.seq > $2 AND ($3 >> a.kind) & 1 = 1 "
-				   "ORDER BY a.seq";
-	static const char all[] =
-	    "SELECT" EVENT_COLUMNS " FROM events e JOIN principals p ON p.id = e.actor"
-	    " WHERE e.organization = $1 AND e.seq > $2 AND ($3 >> e.kind) & 1 = 1 AND $4 = $4"
-	    " ORDER BY e.seq";
+#define MINE                                                                                       \
+	"SELECT" EVENT_COLUMNS " FROM audience a JOIN events e ON e.organization = $1"             \
+	" AND e.public_id = a.event JOIN principals p ON p.id = e.actor"                           \
+	" WHERE a.viewer = $4 AND a.event > $2 AND ($3 >> a.kind) & 1 = 1"
+#define ALL                                                                                        \
+	"SELECT" EVENT_COLUMNS " FROM events e JOIN principals p ON p.id = e.actor"                \
+	" WHERE e.organization = $1 AND e.public_id > $2 AND ($3 >> e.kind) & 1 = 1"
 
-	return query_start(c->db, sees_all(c) ? all : mine,
-	    VALUES(as_int(c->who.organization), as_int(seq), as_int((int64_t)set),
+/* Readers that want nothing of leases go by the indexes that leave the leases out. */
+static struct query *
+events_after(struct call *c, const struct id *after, kind_set set)
+{
+	static const char mine[] = MINE " ORDER BY a.event";
+	static const char mine_others[] = MINE " AND a.kind > 2 ORDER BY a.event";
+	static const char all[] = ALL " ORDER BY e.public_id";
+	static const char all_others[] = ALL " AND e.kind > 2 ORDER BY e.public_id";
+	bool others = (set & LEASE_KINDS) == 0;
+	const char *sql = others ? mine_others : mine;
+
+	if (sees_all(c))
+		sql = others ? all_others : all;
+	return query_start(c->db, sql,
+	    VALUES(as_int(c->who.organization), as_id(after), as_int((int64_t)set),
 		as_int(c->who.principal)));
 }
 
@@ -192,20 +188,21 @@ event_list(struct call *c, const PB(EventListRequest) *req, PB(EventListResponse
 {
 	int64_t limit =
 	    page_limit(req->has_limit, req->limit, EVENTS_LIMIT_DEFAULT, EVENTS_LIMIT_MAX);
-	int64_t seq = 0;
+	struct id after = { { 0 } }; /* before every event */
 	struct page page;
 	struct query *q;
+	bool visible;
 	enum status st;
 
 	if (req->after != NULL) {
-		if ((st = event_place(c, req->after, &seq)) != STATUS_OK)
+		if ((st = event_visible(c, req->after, &after, &visible)) != STATUS_OK)
 			return st;
-		if (seq == 0)
+		if (!visible)
 			return call_fail(c, STATUS_VALIDATION_ERROR,
 			    "after must be the id of an event that you can read.");
 	}
 	page_begin(&page, c->arena, limit);
-	q = events_after(c, seq, kinds_wanted(req->kind, req->n_kind));
+	q = events_after(c, &after, kinds_wanted(req->kind, req->n_kind));
 	while (page_more(&page, q)) {
 		PB(Event) *event = arena_alloc(c->arena, sizeof *event);
 
@@ -226,17 +223,18 @@ enum status
 event_get(struct call *c, const PB(EventGetRequest) *req, PB(Event) *resp)
 {
 	struct query *q;
-	int64_t seq;
-	enum status st = event_place(c, req->event_id, &seq);
+	struct id id;
+	bool visible;
+	enum status st = event_visible(c, req->event_id, &id, &visible);
 
 	if (st != STATUS_OK)
 		return st;
-	if (seq == 0)
+	if (!visible)
 		return call_fail(c, STATUS_NOT_FOUND, "There is no such event.");
 	q = query_start(c->db,
 	    "SELECT" EVENT_COLUMNS " FROM events e JOIN principals p ON p.id = e.actor"
-	    " WHERE e.organization = $1 AND e.seq = $2",
-	    VALUES(as_int(c->who.organization), as_int(seq)));
+	    " WHERE e.organization = $1 AND e.public_id = $2",
+	    VALUES(as_int(c->who.organization), as_id(&id)));
 	if (query_row(q))
 		event_fill(c, q, resp);
 	return query_finish(q);

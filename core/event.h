@@ -20,7 +20,7 @@ struct event {
 	enum event_kind kind;
 	struct id resource;                 /* the lease, the handoff */
 	const char *payload;                /* a JSON object */
-	int64_t viewers[EVENT_VIEWERS_MAX]; /* principals who may see it (D4); 0: nobody more */
+	int64_t viewers[EVENT_VIEWERS_MAX]; /* principals who may see it; 0: nobody more */
 };
 
 /* Append EVENT to the log of the caller's organization, by the caller, at the call's time. The last

@@ -243,7 +243,8 @@ handoff_resolve(
 	if (target != c->who.principal)
 		return call_fail(
 		    c, STATUS_VALIDATION_ERROR, "Only the target principal can resolve a handoff.");
-	st = db_run(c->db, "UPDATE handoffs SET status = $2, resolved_ms = $3 WHERE id = $1",
+	st = db_run(c->db,
+	    "UPDATE handoffs SET status = $2, resolved_ms = $3 WHERE id = $1 AND status = 1",
 	    VALUES(as_int(row), as_int((int64_t)req->status), as_int(c->now_ms)));
 	if (st != STATUS_OK)
 		return st;

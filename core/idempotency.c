@@ -126,12 +126,11 @@ idempotency_run(struct call *c)
 }
 
 enum status
-idempotency_prune(struct db *db, int64_t now_ms)
+idempotency_prune(struct db *db, int64_t now_ms, int rows)
 {
 	int64_t last = 0;
-	struct query *q =
-	    query_start(db, "SELECT id, created_ms FROM idempotency ORDER BY id LIMIT $1",
-		VALUES(as_int(IDEMPOTENCY_PRUNE_ROWS)));
+	struct query *q = query_start(db,
+	    "SELECT id, created_ms FROM idempotency ORDER BY id LIMIT $1", VALUES(as_int(rows)));
 	enum status st;
 
 	/* Rows come in the order of time, so the first that is young enough ends the search. */

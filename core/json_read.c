@@ -19,15 +19,18 @@
 #define NUMBER_BYTES 32            /* no number is longer */
 #define FIRST_BYTES 256            /* most values fit */
 
-/* What the parse on this thread holds. A value is taken apart later, when nobody counts. */
+/* What the value on this thread holds, and how much of that the budget of the process knows. */
 static _Thread_local struct {
 	bool counting;
 	size_t used;
+	size_t charged;
 } memory;
+
+const char json_no_memory[] = "cannot be read now";
 
 /*
  * Memory for the parser is never refused: the parser does not notice when it could not grow the
- * text of a token, and runs over its end. The budget works by feeding no more instead.
+ * text of a token, and runs over its end. The budgets work by feeding no more instead.
  */
 static void *
 memory_take(size_t bytes)
@@ -47,6 +50,18 @@ memory_give(void *block)
 	if (memory.counting && block != NULL)
 		memory.used -= malloc_usable_size(block);
 	free(block);
+}
+
+/* Tell the budget of the process what has come since the last time. */
+static bool
+memory_charge(void)
+{
+	if (memory.used <= memory.charged)
+		return true;
+	if (!arena_budget_take(memory.used - memory.charged))
+		return false;
+	memory.charged = memory.used;
+	return true;
 }
 
 void
@@ -91,7 +106,7 @@ nesting(const char *text, size_t bytes)
 struct feed {
 	const char *text;
 	size_t bytes;
-	bool over_budget;
+	const char *refused; /* why no more is fed, or NULL */
 };
 
 /* Called for the next kilobyte. Ending the text early is how a parse is stopped. */
@@ -100,10 +115,12 @@ feed_next(void *buffer, size_t size, void *arg)
 {
 	struct feed *feed = arg;
 
-	if (memory.used > JSON_MEMORY_BYTES) {
-		feed->over_budget = true;
+	if (memory.used > JSON_MEMORY_BYTES)
+		feed->refused = "is too complex";
+	else if (!memory_charge())
+		feed->refused = json_no_memory;
+	if (feed->refused != NULL)
 		return 0;
-	}
 	if (size > feed->bytes)
 		size = feed->bytes;
 	memcpy(buffer, feed->text, size);
@@ -133,10 +150,25 @@ reason(const json_error_t *error)
 	}
 }
 
+/* The first value in what FEED gives, counted. */
+static json_t *
+parse(struct feed *feed, json_error_t *error)
+{
+	json_t *value;
+
+	assert(memory.charged == 0); /* one value at a time */
+	memory.used = 0;
+	memory.counting = true;
+	value =
+	    json_load_callback(feed_next, feed, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, error);
+	memory.counting = false;
+	return value;
+}
+
 json_t *
 json_read(struct arena *arena, const char *text, size_t bytes, int depth, const char **error_r)
 {
-	struct feed feed = { text, bytes, false };
+	struct feed feed = { text, bytes, NULL };
 	json_error_t error;
 	json_t *value;
 
@@ -145,20 +177,23 @@ json_read(struct arena *arena, const char *text, size_t bytes, int depth, const 
 		*error_r = arena_printf(arena, "is nested deeper than %d levels", depth);
 		return NULL;
 	}
-	memory.counting = true;
-	memory.used = 0;
-	value =
-	    json_load_callback(feed_next, &feed, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &error);
-	memory.counting = false;
-	if (feed.over_budget) {
-		json_decref(value);
-		*error_r = "is too complex";
-		return NULL;
-	}
-	if (value == NULL)
+	value = parse(&feed, &error);
+	if (value != NULL && feed.refused == NULL)
+		return value;
+	json_done(value);
+	*error_r = feed.refused;
+	if (feed.refused == NULL)
 		*error_r = arena_printf(arena, "is not JSON: %s at line %d, column %d",
 		    reason(&error), error.line, error.column);
-	return value;
+	return NULL;
+}
+
+void
+json_done(json_t *value)
+{
+	json_decref(value);
+	arena_budget_give(memory.charged);
+	memory.charged = 0;
 }
 
 /* Room in W for BYTES more. The writer would take it without asking, but here a client decides how

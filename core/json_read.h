@@ -20,10 +20,17 @@
 /* Before any other use of JSON in the process; main thread. */
 void json_init(void);
 
-/* The value in TEXT, nested at most DEPTH levels; json_decref() it. NULL: *ERROR_R is a sentence
- * without a full stop that says why ("is not JSON: ..."), in ARENA. */
+/* What *ERROR_R is when the process had no memory to spare: not the text's fault. */
+extern const char json_no_memory[];
+
+/* The value in TEXT, nested at most DEPTH levels; json_done() it before this thread reads another.
+ * NULL: *ERROR_R is a sentence without a full stop that says why ("is not JSON: ..."), in ARENA, or
+ * json_no_memory. */
 json_t *json_read(
     struct arena *arena, const char *text, size_t bytes, int depth, const char **error_r);
+
+/* Free VALUE and give its memory back to the budget of the process. On the thread that read it. */
+void json_done(json_t *value);
 
 /*
  * The compact text of VALUE, in ARENA: no spaces, members in the order they came but integer-like

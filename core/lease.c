@@ -9,14 +9,16 @@
 #include "core/handlers.h"
 #include "core/json_write.h"
 #include "core/limits.h"
+#include "core/tally.h"
 
 #define TTL_SECONDS_MIN 10
 #define TTL_SECONDS_MAX 86400 /* a crashed holder blocks its resource for a day at most */
 
-/* The unreleased row of a resource. fence 0: there is none. */
+/* The unreleased row of a resource. holder 0: there is none. */
 struct lease {
-	int64_t fence;
+	struct id id;
 	int64_t holder;
+	int64_t fence;
 	int64_t expires_ms;
 };
 
@@ -24,42 +26,39 @@ static enum status
 lease_find(struct call *c, const PB(LeaseAcquireRequest) *req, struct lease *lease_r)
 {
 	struct query *q = query_start(c->db,
-	    "SELECT fence, holder, expires_ms FROM leases WHERE organization = $1"
+	    "SELECT public_id, holder, expires_ms FROM leases WHERE organization = $1"
 	    " AND resource_type = $2 AND resource_id = $3 AND released_ms IS NULL",
 	    VALUES(as_int(c->who.organization), as_text(req->resource_type),
 		as_text(req->resource_id)));
 
-	*lease_r = (struct lease){ 0 };
-	if (query_row(q))
-		*lease_r = (struct lease){ query_int(q, 0), query_int(q, 1), query_int(q, 2) };
+	*lease_r = (struct lease){ .holder = 0 };
+	if (query_row(q)) {
+		lease_r->id = query_id(q, 0);
+		lease_r->holder = query_int(q, 1);
+		lease_r->expires_ms = query_int(q, 2);
+	}
 	return query_finish(q);
 }
 
 static enum status
-lease_close(struct call *c, int64_t fence)
+lease_close(struct call *c, const struct id *id)
 {
-	return db_run(c->db, "UPDATE leases SET released_ms = $2 WHERE fence = $1",
-	    VALUES(as_int(fence), as_int(c->now_ms)));
+	return db_run(c->db, "UPDATE leases SET released_ms = $2 WHERE public_id = $1",
+	    VALUES(as_id(id), as_int(c->now_ms)));
 }
 
 static enum status
-lease_insert(
-    struct call *c, const PB(LeaseAcquireRequest) *req, const struct id *id, struct lease *lease_r)
+lease_insert(struct call *c, const PB(LeaseAcquireRequest) *req, const struct lease *lease)
 {
-	int64_t expires_ms = c->now_ms + req->ttl_seconds * 1000;
-	struct query *q = query_start(c->db,
+	return db_run(c->db,
 	    "INSERT INTO leases (public_id, organization, resource_type, resource_id, holder, "
 	    "purpose,"
-	    " ttl_seconds, expires_ms, created_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
-	    " RETURNING fence",
-	    VALUES(as_id(id), as_int(c->who.organization), as_text(req->resource_type),
-		as_text(req->resource_id), as_int(c->who.principal), as_text(req->purpose),
-		as_int(req->ttl_seconds), as_int(expires_ms), as_int(c->now_ms)));
-
-	*lease_r = (struct lease){ 0, c->who.principal, expires_ms };
-	if (query_row(q))
-		lease_r->fence = query_int(q, 0);
-	return query_finish(q);
+	    " ttl_seconds, fence, expires_ms, created_ms)"
+	    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+	    VALUES(as_id(&lease->id), as_int(c->who.organization), as_text(req->resource_type),
+		as_text(req->resource_id), as_int(lease->holder), as_text(req->purpose),
+		as_int(req->ttl_seconds), as_int(lease->fence), as_int(lease->expires_ms),
+		as_int(c->now_ms)));
 }
 
 /* For the holder's eyes only: it says what the resource is wanted for. */
@@ -111,24 +110,28 @@ const struct rule lease_acquire_rules[] = {
 enum status
 lease_acquire(struct call *c, const PB(LeaseAcquireRequest) *req, PB(LeaseAcquireResponse) *resp)
 {
-	struct id id = call_id(c);
-	struct lease live, mine;
+	struct lease live, mine = {
+		.id = call_id(c),
+		.holder = c->who.principal,
+		.expires_ms = c->now_ms + req->ttl_seconds * 1000,
+	};
 	enum status st = lease_find(c, req, &live);
 
 	if (st != STATUS_OK)
 		return st;
 	/* At its expiry a lease is expired: only a later expiry keeps others out. */
-	if (live.fence != 0 && live.holder != c->who.principal && live.expires_ms > c->now_ms)
+	if (live.holder != 0 && live.holder != mine.holder && live.expires_ms > c->now_ms)
 		return lease_refuse(c, &live);
-	if (live.fence != 0 && (st = lease_close(c, live.fence)) != STATUS_OK)
+	if (live.holder != 0 && (st = lease_close(c, &live.id)) != STATUS_OK)
 		return st;
-	if ((st = lease_insert(c, req, &id, &mine)) != STATUS_OK)
+	if ((st = tally_fence(c->tally, &mine.fence)) != STATUS_OK ||
+	    (st = lease_insert(c, req, &mine)) != STATUS_OK)
 		return st;
-	resp->lease_id = id_text(c->arena, "lease", &id);
+	resp->lease_id = id_text(c->arena, "lease", &mine.id);
 	resp->expires_at = call_time(c, mine.expires_ms);
 	resp->has_fence = true;
 	resp->fence = mine.fence;
-	return lease_announce(c, EVENT_LEASE_ACQUIRED, &id, acquired_payload(c, req, &mine));
+	return lease_announce(c, EVENT_LEASE_ACQUIRED, &mine.id, acquired_payload(c, req, &mine));
 }
 
 static const char *
@@ -161,9 +164,9 @@ lease_release(struct call *c, const PB(LeaseReleaseRequest) *req, PB(LeaseReleas
 	if (!id_parse(&id, "lease", req->lease_id))
 		return call_fail(c, STATUS_NOT_FOUND, "There is no such lease.");
 	q = query_start(c->db,
-	    "UPDATE leases SET released_ms = $3 WHERE public_id = $1 AND holder = $2"
-	    " AND released_ms IS NULL RETURNING resource_type, resource_id",
-	    VALUES(as_id(&id), as_int(c->who.principal), as_int(c->now_ms)));
+	    "SELECT resource_type, resource_id FROM leases WHERE public_id = $1 AND holder = $2"
+	    " AND released_ms IS NULL",
+	    VALUES(as_id(&id), as_int(c->who.principal)));
 	if (query_row(q)) {
 		type = query_text(q, 0, c->arena);
 		name = query_text(q, 1, c->arena);
@@ -172,6 +175,8 @@ lease_release(struct call *c, const PB(LeaseReleaseRequest) *req, PB(LeaseReleas
 		return st;
 	if (type == NULL)
 		return call_fail(c, STATUS_NOT_FOUND, "There is no such lease.");
+	if ((st = lease_close(c, &id)) != STATUS_OK)
+		return st;
 	resp->lease_id = id_text(c->arena, "lease", &id);
 	resp->released_at = call_time(c, c->now_ms);
 	return lease_announce(c, EVENT_LEASE_RELEASED, &id, released_payload(c, type, name));

@@ -61,7 +61,7 @@ write_line(enum log_level level, const char *format, va_list args)
 	ssize_t written;
 
 	vsnprintf(message, sizeof(message), format, args);
-	timestamp_write(stamp, clock_system.wall_ms(NULL));
+	timestamp_write(stamp, clock_wall_ms());
 	end = line + sprintf(line, "%s{\"time\":\"%s\",\"level\":\"%s\",\"message\":\"",
 			 journal_reads() ? levels[level].priority : "", stamp, levels[level].name);
 	end = escape(end, message);

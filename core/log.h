@@ -12,7 +12,8 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO };
 /* One line; the text is a sentence without secrets. Any thread. */
 __attribute__((format(printf, 2, 3))) void log_line(enum log_level level, const char *format, ...);
 
-/* Say why and end the process at once: the store can no longer be trusted. */
+/* Say why and end the process at once, cleaning nothing up: there is no memory, or the store can no
+ * longer be trusted. */
 __attribute__((format(printf, 1, 2), noreturn)) void log_die(const char *format, ...);
 
 #endif

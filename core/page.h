@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pages of a list (D22): a page ends at its limit or when its rows hold PAGE_BYTES_MAX, whichever
+ * Pages of a list: a page ends at its limit or when its rows hold PAGE_BYTES_MAX, whichever
  * comes first, and has at least one row while rows remain.
  *
  *	page_begin(&page, c->arena, limit);

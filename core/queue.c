@@ -39,6 +39,7 @@ queue_put(struct queue *q, struct call *c)
 	bool room;
 
 	pthread_mutex_lock(&q->lock);
+	assert(!q->closed);
 	room = q->length < q->length_max;
 	if (room)
 		queue_append(q, c);

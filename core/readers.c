@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "core/core.h"
-#include "core/engine.h"
 #include "core/log.h"
 #include "core/queue.h"
 
@@ -37,7 +36,7 @@ reader_run(struct reader *r, struct call *c)
 	c->status = db_begin_read(r->db);
 	if (c->status == STATUS_OK) {
 		c->status = c->method->run(c);
-		db_commit(r->db);
+		(void)db_commit(r->db); /* a read has nothing to lose */
 	}
 }
 
@@ -84,7 +83,6 @@ readers_submit(struct readers *readers, struct call *c)
 {
 	if (queue_put(&readers->waiting, c))
 		return;
-	c->retry_after_ms = SHED_RETRY_MS;
 	c->status = call_fail(c, STATUS_UNAVAILABLE, "Too many calls are waiting; try again.");
 	call_answer(c);
 }

@@ -13,6 +13,12 @@
 #include "core/readers.h"
 #include "core/wire.h"
 
+int64_t
+rpc_now_ms(struct core *core)
+{
+	return clock_now_ms(&core->clock);
+}
+
 enum status
 rpc_find(struct call *c, const char *method_name)
 {
@@ -39,7 +45,6 @@ rpc_decode(struct call *c, const uint8_t *payload, size_t bytes)
 	/* The bytes are good, so it was memory: this call's share, or everybody's. */
 	if (c->arena->refused && c->arena->bytes > ARENA_BYTES_MAX / 2)
 		return call_fail(c, STATUS_PAYLOAD_TOO_LARGE, "The request needs too much memory.");
-	c->retry_after_ms = SHED_RETRY_MS;
 	return call_fail(c, STATUS_UNAVAILABLE, "The server has no memory to spare.");
 }
 

@@ -17,7 +17,7 @@
 #include "core/call.h"
 #include "core/clock.h"
 
-#define PAYLOAD_BYTES_MAX ((size_t)1 << 20) /* of a request, on every door (D24) */
+#define PAYLOAD_BYTES_MAX ((size_t)1 << 20) /* of a request, on every door */
 
 struct core_options {
 	const char *path;                 /* of the database */
@@ -32,6 +32,9 @@ struct core *core_open(const struct core_options *options, char *error, size_t e
 /* Finish what was submitted, answer it, and close. Nothing may be submitted any more. Clears *CORE.
  */
 void core_close(struct core **core);
+
+/* The time that decides about leases, milliseconds since 1970. Any thread. */
+int64_t rpc_now_ms(struct core *core);
 
 /* Set c->method. METHOD_NOT_ALLOWED (gRPC UNIMPLEMENTED) when nothing has that name. */
 enum status rpc_find(struct call *c, const char *method_name);

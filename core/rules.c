@@ -148,9 +148,11 @@ check_json(struct call *c, const struct subject *s)
 	/* The body around it is one level. */
 	value = json_read(c->arena, json->text, strlen(json->text), JSON_DEPTH_MAX - 1, &error);
 	if (value == NULL)
-		return call_fail(c, STATUS_VALIDATION_ERROR, "%s %s.", rule->field, error);
+		return call_fail(c,
+		    error == json_no_memory ? STATUS_UNAVAILABLE : STATUS_VALIDATION_ERROR,
+		    "%s %s.", rule->field, error);
 	st = compact(c, rule, json, value);
-	json_decref(value);
+	json_done(value);
 	return st;
 }
 

@@ -2,7 +2,7 @@
 /*
  * What a request must look like, as data: a list of rules for each call, checked in order, the
  * first that fails answers VALIDATION_ERROR with the field and the rule in its text. Lengths count
- * Unicode code points (D19).
+ * Unicode code points.
  */
 #ifndef TITEN_CORE_RULES_H
 #define TITEN_CORE_RULES_H

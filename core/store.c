@@ -34,10 +34,11 @@ store_writer(struct store *store)
 struct db *
 store_open_reader(struct store *store)
 {
-	struct db *db = db_open(store->path, false);
+	char error[256];
+	struct db *db = db_open(store->path, false, error, sizeof(error));
 
 	if (db == NULL)
-		log_line(LOG_LEVEL_ERROR, "The database cannot be opened for reading.");
+		log_line(LOG_LEVEL_ERROR, "The database cannot be opened for reading: %s.", error);
 	return db;
 }
 
@@ -94,7 +95,7 @@ schema_ready(struct db *db, const char *path, char *error, size_t error_bytes)
 static int
 lock_take(const char *path, char *error, size_t error_bytes)
 {
-	char name[4096];
+	char name[PATH_BYTES_MAX];
 	int fd;
 
 	if (snprintf(name, sizeof name, "%s.lock", path) >= (int)sizeof name) {
@@ -107,7 +108,10 @@ lock_take(const char *path, char *error, size_t error_bytes)
 		return -1;
 	}
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-		snprintf(error, error_bytes, "%s is in use by another titen process", path);
+		if (errno == EWOULDBLOCK)
+			snprintf(error, error_bytes, "%s is in use by another titen process", path);
+		else
+			snprintf(error, error_bytes, "%s: %s", name, strerrordesc_np(errno));
 		close(fd);
 		return -1;
 	}
@@ -117,16 +121,13 @@ lock_take(const char *path, char *error, size_t error_bytes)
 static bool
 store_open_writer(struct store *store, char *error, size_t error_bytes)
 {
-	store->writer = db_open(store->path, true);
-	if (store->writer == NULL) {
-		snprintf(error, error_bytes, "%s is not a Titen database", store->path);
+	store->writer = db_open(store->path, true, error, error_bytes);
+	if (store->writer == NULL || !schema_ready(store->writer, store->path, error, error_bytes))
 		return false;
-	}
-	if (!schema_ready(store->writer, store->path, error, error_bytes))
-		return false;
-	if (!db_use_wal(store->writer))
-		snprintf(error, error_bytes, "%s: %s", store->path, db_error_text(store->writer));
-	return *error == '\0';
+	if (db_use_wal(store->writer))
+		return true;
+	snprintf(error, error_bytes, "%s: %s", store->path, db_error_text(store->writer));
+	return false;
 }
 
 struct store *
@@ -135,7 +136,6 @@ store_open(const char *path, bool create, char *error, size_t error_bytes)
 	struct store *store;
 	struct stat file;
 
-	*error = '\0';
 	if (!create && stat(path, &file) != 0) {
 		snprintf(error, error_bytes, "%s: %s", path, strerrordesc_np(errno));
 		return NULL;

@@ -50,7 +50,7 @@ fail(struct walk *w, const char *format, ...)
 static bool
 malformed(struct walk *w)
 {
-	return fail(w, "the message is not well-formed");
+	return fail(w, "The message is not well-formed.");
 }
 
 static bool
@@ -144,7 +144,7 @@ count_member(struct walk *w)
 {
 	if (++w->members <= WIRE_MEMBERS_MAX)
 		return true;
-	return fail(w, "the message has more than %d fields", WIRE_MEMBERS_MAX);
+	return fail(w, "The message has more than %d fields.", WIRE_MEMBERS_MAX);
 }
 
 /* The values of a repeated scalar in one field. */
@@ -172,13 +172,13 @@ check_field(struct walk *w, const ProtobufCFieldDescriptor *field, uint8_t wire_
 		if (field->label == PROTOBUF_C_LABEL_REPEATED &&
 		    wire_type == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED)
 			return check_packed(w, expected, value);
-		return fail(w, "%s has another type", field->name);
+		return fail(w, "%s has another type.", field->name);
 	}
 	if (field->type == PROTOBUF_C_TYPE_MESSAGE)
 		return check_message(w, field->descriptor, value, depth + 1);
 	if (field->type == PROTOBUF_C_TYPE_STRING &&
 	    !text_utf8((const char *)value.at, (size_t)(value.end - value.at)))
-		return fail(w, "%s must be valid UTF-8 without NUL", field->name);
+		return fail(w, "%s must be valid UTF-8 without NUL.", field->name);
 	return true;
 }
 
@@ -190,7 +190,7 @@ check_message(struct walk *w, const ProtobufCMessageDescriptor *type, struct spa
 	struct tag tag;
 
 	if (depth > WIRE_DEPTH_MAX)
-		return fail(w, "the message is nested deeper than %d levels", WIRE_DEPTH_MAX);
+		return fail(w, "The message is nested deeper than %d levels.", WIRE_DEPTH_MAX);
 	while (s.at < s.end) {
 		if (!read_tag(&s, &tag) || !read_value(&s, tag.wire_type, &value))
 			return malformed(w);

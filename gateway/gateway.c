@@ -15,8 +15,10 @@
 #include "core/log.h"
 #include "gateway/backend.h"
 #include "gateway/http.h"
+#include "gateway/patience.h"
 #include "gateway/remote.h"
 #include "gateway/route.h"
+#include "gateway/sockets.h"
 #include "gateway/tags.h"
 
 #define WORKERS "512" /* one serves one connection, idle or not, and costs 40 KB when it waits */
@@ -146,7 +148,7 @@ gateway_start(const struct gateway_options *options, char *error, size_t error_b
 		return NULL;
 	}
 	struct gateway *g = calloc(1, sizeof(*g));
-	if (g == NULL)
+	if (g == NULL || (g->door.patience = patience_open()) == NULL)
 		log_die("There is no memory for the gateway.");
 	mg_init_library(MG_FEATURES_DEFAULT);
 	if (!backend_open(g, options, error, error_bytes)) {
@@ -183,7 +185,8 @@ gateway_drain(struct gateway *gateway)
 	atomic_store(&gateway->door.draining, true);
 }
 
-/* civetweb looks whether it shall stop when somebody connects, else every two seconds. */
+/* civetweb looks whether it shall stop when somebody connects or a connection ends, else every two
+ * seconds. Nobody is being answered any more. */
 static void *
 wake_main(void *arg)
 {
@@ -195,6 +198,7 @@ wake_main(void *arg)
 
 		if (fd < 0)
 			break;
+		sockets_shut(g->port, NULL, SHUT_RD);
 		(void)connect(fd, (const struct sockaddr *)&g->address, sizeof(g->address));
 		nanosleep(&moment, NULL);
 		close(fd);
@@ -229,6 +233,7 @@ gateway_stop(struct gateway **gateway)
 		web_stop(g);
 	if (g->remote != NULL)
 		remote_stop(&g->remote);
+	patience_close(&g->door.patience);
 	mg_exit_library();
 	free(g);
 	*gateway = NULL;

@@ -9,14 +9,17 @@
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "core/json_read.h"
 #include "core/json_write.h"
+#include "core/log.h"
 #include "core/rpc.h"
 #include "core/text.h"
 #include "gateway/backend.h"
 #include "gateway/head.h"
+#include "gateway/patience.h"
 #include "gateway/render.h"
 #include "gateway/route.h"
 #include "gateway/tags.h"
@@ -61,10 +64,13 @@ static bool
 body_grow(struct body *b)
 {
 	size_t room = b->room == 0 ? BODY_BYTES_FIRST : 2 * b->room;
-	char *text = realloc(b->text, room);
+	char *text;
 
-	if (text == NULL)
+	if (!arena_budget_take(room - b->room))
 		return false;
+	text = realloc(b->text, room);
+	if (text == NULL)
+		log_die("There is no memory for a body.");
 	b->text = text;
 	b->room = room;
 	return true;
@@ -118,14 +124,17 @@ static void
 body_discard(struct exchange *x)
 {
 	char piece[4096];
+	struct patience_wait wait;
 	long long bytes = 0;
 	int n = 1;
 
 	if (!x->unread || x->framing.expects || x->framing.fault != NULL ||
 	    x->framing.bytes > DISCARD_BYTES_MAX)
 		return;
+	patience_begin(x->door->patience, &wait, x->info, SHUT_RD);
 	for (; n > 0 && bytes < DISCARD_BYTES_MAX; bytes += n)
 		n = mg_read(x->conn, piece, sizeof(piece));
+	patience_end(x->door->patience, &wait);
 }
 
 /* --- from the parts of the request to fields --- */
@@ -149,14 +158,16 @@ bind_json(struct exchange *x, const struct body *b)
 	enum status st;
 
 	if (json == NULL)
-		return call_fail(c, STATUS_VALIDATION_ERROR, "The body %s.", error);
+		return call_fail(c,
+		    error == json_no_memory ? STATUS_UNAVAILABLE : STATUS_VALIDATION_ERROR,
+		    "The body %s.", error);
 	for (size_t i = 0; json_is_object(json) && i < x->route.params_n; i++)
 		json_object_del(json, x->route.params[i].field);
 	if (json_is_object(json))
 		st = transcode_object(c, json);
 	else
 		st = call_fail(c, STATUS_VALIDATION_ERROR, "The body must be a JSON object.");
-	json_decref(json);
+	json_done(json);
 	return st;
 }
 
@@ -164,11 +175,16 @@ static enum status
 bind_body(struct exchange *x)
 {
 	struct body b = { NULL, 0, 0 };
-	enum status st = body_read(x, &b);
+	struct patience_wait wait;
+	enum status st;
 
+	patience_begin(x->door->patience, &wait, x->info, SHUT_RD);
+	st = body_read(x, &b);
+	patience_end(x->door->patience, &wait);
 	if (st == STATUS_OK)
 		st = bind_json(x, &b);
 	free(b.text);
+	arena_budget_give(b.room);
 	return st;
 }
 
@@ -448,13 +464,18 @@ static int
 exchange_answer(struct exchange *x)
 {
 	int status = exchange_status(x);
+	struct patience_wait wait;
 
 	x->closing = exchange_closes(x);
 	if (x->closing)
 		mg_disable_connection_keep_alive(x->conn);
 	outcome_headers(x);
 	const char *text = answer_text(x, status, body_text(x));
-	mg_write(x->conn, text, strlen(text));
+	patience_begin(x->door->patience, &wait, x->info, SHUT_RDWR);
+	/* civetweb would go on to the next request of a client that takes no answers. */
+	if (mg_write(x->conn, text, strlen(text)) < (int)strlen(text))
+		mg_disable_connection_keep_alive(x->conn);
+	patience_end(x->door->patience, &wait);
 	return status;
 }
 

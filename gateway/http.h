@@ -16,6 +16,7 @@
 /* What the exchanges of one listener share. */
 struct http_door {
 	struct backend backend;
+	struct patience *patience;
 	atomic_int outstanding; /* requests that have arrived whole and are not answered */
 	atomic_bool draining;   /* answers close their connections, readiness is refused */
 	atomic_bool stopping;   /* nothing is begun any more */

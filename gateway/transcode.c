@@ -15,7 +15,6 @@
 #include "gateway/field.h"
 
 #define EXACT_MAX ((int64_t)1 << 53) /* beyond it doubles skip integers (RFC 8259, section 6) */
-#define RETRY_AFTER_MS 1000          /* calls that hold memory are over by then */
 #define SECONDS_MIN INT64_C(-62167219200) /* 0000-01-01T00:00:00Z */
 #define SECONDS_MAX INT64_C(253402300799) /* 9999-12-31T23:59:59Z */
 
@@ -53,7 +52,6 @@ arena_fault(struct call *c)
 	if (arena_budget_used() + ARENA_BYTES_MAX < ARENA_BUDGET_BYTES)
 		return call_fail(
 		    c, STATUS_PAYLOAD_TOO_LARGE, "The request takes too much memory to read.");
-	c->retry_after_ms = RETRY_AFTER_MS;
 	return call_fail(c, STATUS_UNAVAILABLE, "The server has no memory to spare.");
 }
 

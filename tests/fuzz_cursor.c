@@ -77,7 +77,7 @@ rows_read(const char *path)
 	/* Numbers of principals are the whole file's, and a viewer belongs to one organization. */
 	static const char sql[] =
 	    "SELECT e.public_id, e.organization, e.kind, min(p.id), max(p.id) FROM events e"
-	    " JOIN audience a ON a.seq = e.seq JOIN principals p ON p.id = a.viewer"
+	    " JOIN audience a ON a.event = e.public_id JOIN principals p ON p.id = a.viewer"
 	    " AND p.organization = e.organization GROUP BY 1, 2, 3 ORDER BY e.organization, e.seq";
 	sqlite3 *handle = NULL;
 	sqlite3_stmt *stmt = NULL;

@@ -209,7 +209,7 @@ answer_holds(const struct mg_connection *conn, int status)
 		      (status < 300),
 	    "with the data, or a document");
 	fuzz_hold((json_object_get(json, "error") != NULL) == (status >= 400), "or the error");
-	json_decref(json);
+	json_done(json);
 }
 
 int

@@ -78,7 +78,7 @@ compact(const char *text, size_t bytes)
 	fuzz_hold(depth_of(value) <= JSON_DEPTH_MAX, "nested within the limit");
 	result = json_compact(&arena, value);
 	fuzz_hold(result != NULL || arena.refused, "only the arena refuses");
-	json_decref(value);
+	json_done(value);
 	return result;
 }
 

@@ -32,7 +32,7 @@ message_of(const char *text, size_t bytes)
 	json_t *json = json_read(&arena, text, bytes, JSON_DEPTH_MAX, &error);
 
 	if (!json_is_object(json)) {
-		json_decref(json);
+		json_done(json);
 		return NULL;
 	}
 	call_init(&call, &arena, NULL, NULL);
@@ -40,7 +40,7 @@ message_of(const char *text, size_t bytes)
 	st = transcode_begin(&call);
 	if (st == STATUS_OK)
 		st = transcode_object(&call, json);
-	json_decref(json);
+	json_done(json);
 	fuzz_hold((st == STATUS_OK) == (call.message == NULL), "a refusal says why");
 	return st == STATUS_OK ? call.request : NULL;
 }

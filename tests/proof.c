@@ -48,8 +48,11 @@ static const struct sentence of_store[] = {
 	    "SELECT count(*) FROM (SELECT public_id > lag(public_id) OVER (ORDER BY fence) AS "
 	    "rises"
 	    " FROM leases) WHERE rises = 0" },
-	{ "no fence can come again", "SELECT count(*) FROM leases WHERE fence >"
-				     " (SELECT seq FROM sqlite_sequence WHERE name = 'leases')" },
+	{ "no fence can come again",
+	    "SELECT count(*) FROM leases WHERE fence > (SELECT fence FROM titen)" },
+	{ "no fence stands twice", "SELECT count(*) - count(DISTINCT fence) FROM leases" },
+	{ "no number of an event stands twice", "SELECT count(*) FROM (SELECT 1 FROM events GROUP "
+						"BY organization, seq HAVING count(*) > 1)" },
 	{ "every handoff has one event of its sender and time",
 	    "SELECT count(*) FROM handoffs o LEFT JOIN heard h ON h.resource = o.public_id"
 	    " AND h.kind = 3 WHERE h.n IS NOT 1 OR h.actor <> o.sender OR h.created_ms <> "
@@ -73,10 +76,10 @@ static const struct sentence of_store[] = {
 	    " created_ms >= lag(created_ms) OVER w AS rises FROM events"
 	    " WINDOW w AS (PARTITION BY organization ORDER BY seq)) WHERE rises = 0" },
 	{ "whom an event concerns can see it",
-	    "SELECT count(*) FROM (SELECT * FROM concerned EXCEPT SELECT viewer, seq, kind FROM "
+	    "SELECT count(*) FROM (SELECT * FROM concerned EXCEPT SELECT viewer, event, kind FROM "
 	    "audience)" },
 	{ "and nobody else",
-	    "SELECT count(*) FROM (SELECT viewer, seq, kind FROM audience EXCEPT SELECT * FROM "
+	    "SELECT count(*) FROM (SELECT viewer, event, kind FROM audience EXCEPT SELECT * FROM "
 	    "concerned)" },
 	{ "who offered and who decided is in the audit",
 	    "SELECT count(*) FROM handoffs o WHERE (SELECT count(*) FROM audited u"
@@ -102,10 +105,10 @@ static const char views[] =
     "CREATE TEMP TABLE audited AS SELECT resource FROM audit;"
     "CREATE INDEX temp.audited_resource ON audited (resource);"
     "CREATE TEMP VIEW concerned AS"
-    " SELECT actor AS viewer, seq, kind FROM events WHERE kind IN (1, 2)"
-    " UNION SELECT o.sender, e.seq, e.kind FROM events e"
+    " SELECT actor AS viewer, public_id AS event, kind FROM events WHERE kind IN (1, 2)"
+    " UNION SELECT o.sender, e.public_id, e.kind FROM events e"
     " JOIN handoffs o ON o.public_id = e.resource WHERE e.kind IN (3, 4, 5)"
-    " UNION SELECT o.target, e.seq, e.kind FROM events e"
+    " UNION SELECT o.target, e.public_id, e.kind FROM events e"
     " JOIN handoffs o ON o.public_id = e.resource WHERE e.kind IN (3, 4, 5);";
 
 static const struct sentence of_acts[] = {

@@ -18,6 +18,8 @@ struct place {
 	struct arena arena;
 };
 
+static char trouble[256]; /* what opening says when it fails */
+
 static int
 place_open(void **state)
 {
@@ -29,7 +31,7 @@ place_open(void **state)
 	    scratch == NULL ? "/tmp" : scratch);
 	assert_non_null(mkdtemp(p->directory));
 	snprintf(p->path, sizeof p->path, "%s/db", p->directory);
-	p->db = db_open(p->path, true);
+	p->db = db_open(p->path, true, trouble, sizeof(trouble));
 	assert_non_null(p->db);
 	assert_true(db_use_wal(p->db));
 	assert_true(db_script(p->db, "CREATE TABLE t (n INTEGER UNIQUE, a TEXT, b BLOB) STRICT"));
@@ -146,7 +148,7 @@ static void
 a_commit_is_seen_by_other_connections_and_a_rollback_is_not(void **state)
 {
 	struct place *p = *state;
-	struct db *other = db_open(p->path, false);
+	struct db *other = db_open(p->path, false, trouble, sizeof(trouble));
 
 	assert_non_null(other);
 	assert_int_equal(db_begin_write(p->db), STATUS_OK);
@@ -165,7 +167,7 @@ static void
 a_reader_sees_one_moment_until_it_ends(void **state)
 {
 	struct place *p = *state;
-	struct db *reader = db_open(p->path, false);
+	struct db *reader = db_open(p->path, false, trouble, sizeof(trouble));
 	const char *sql = "SELECT count(*) FROM t";
 
 	assert_int_equal(db_begin_read(reader), STATUS_OK);
@@ -181,7 +183,7 @@ static void
 a_reader_cannot_write(void **state)
 {
 	struct place *p = *state;
-	struct db *reader = db_open(p->path, false);
+	struct db *reader = db_open(p->path, false, trouble, sizeof(trouble));
 
 	assert_int_equal(insert(reader, 1), STATUS_INTERNAL);
 	assert_true(db_failed(reader));
@@ -320,14 +322,14 @@ what_is_no_database_gives_no_numbers(void **state)
 	FILE *file;
 
 	snprintf(path, sizeof path, "%s/other", p->directory);
-	assert_null(db_open(path, false));
+	assert_null(db_open(path, false, trouble, sizeof(trouble)));
 	file = fopen(path, "w");
 	assert_non_null(file);
 	for (int i = 0; i < 200; i++)
 		fputs("this is no database\n", file);
 	fclose(file);
 	db_close(&p->db);
-	p->db = db_open(path, true);
+	p->db = db_open(path, true, trouble, sizeof(trouble));
 	assert_true(p->db == NULL || db_number(p->db, "PRAGMA application_id") == -1);
 	assert_int_equal(unlink(path), 0);
 }

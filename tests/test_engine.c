@@ -205,7 +205,7 @@ a_full_queue_turns_calls_away_with_a_time_to_come_again(void **state)
 		submit(f, draft_acquire(f, f->alice, "x"));
 	submit(f, last = draft_acquire(f, f->alice, "x"));
 	assert_int_equal(await(last), STATUS_UNAVAILABLE);
-	assert_int_equal(last->call.retry_after_ms, SHED_RETRY_MS);
+	assert_int_equal(last->call.retry_after_ms, RETRY_SOON_MS);
 	let_go(&hold);
 	for (a = last->next; a != first; a = a->next)
 		done += await(a) == STATUS_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Retries: the first answer again, and nothing done twice (D13). */
+/* Retries: the first answer again, and nothing done twice. */
 #include "tests/fixture.h"
 
 #include <stdio.h>

@@ -108,7 +108,7 @@ nesting_is_counted_before_it_is_followed(void **state)
 	value = read_text(nested(JSON_DEPTH_MAX, "\"[[\\\"[[\""), &error);
 	assert_non_null(value);
 	assert_non_null(json_compact(&arena, value));
-	json_decref(value);
+	json_done(value);
 	assert_null(read_text(nested(JSON_DEPTH_MAX + 1, "1"), &error));
 	assert_string_equal(error, "is nested deeper than 64 levels");
 	assert_null(read_text(nested(1000000, "\"[\""), &error));
@@ -159,7 +159,7 @@ an_honest_large_body_is_read(void **state)
 
 	(void)state;
 	assert_non_null(value);
-	json_decref(value);
+	json_done(value);
 	free(body);
 }
 
@@ -200,7 +200,7 @@ the_compact_text_is_that_of_javascript(void **state)
 		if (value == NULL)
 			fail_msg("row %zu %s", i, error);
 		compact = json_compact(&arena, value);
-		json_decref(value);
+		json_done(value);
 		if (compact == NULL || strcmp(compact, rows[i].compact) != 0)
 			fail_msg("row %zu: %s", i, compact);
 	}
@@ -223,7 +223,7 @@ a_compact_text_beyond_the_arena_is_refused(void **state)
 		arena_alloc(&arena, ARENA_BYTES_MAX / 4 * 3);
 		assert_null(json_compact(&arena, value));
 		assert_true(arena.refused);
-		json_decref(value);
+		json_done(value);
 		free(body);
 		arena_reset(&arena);
 	}

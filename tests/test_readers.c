@@ -114,7 +114,7 @@ too_many_reads_are_turned_away_with_a_time_to_come_again(void **state)
 		submit(f, draft_inbox(f, f->bob));
 	submit(f, last = draft_inbox(f, f->bob));
 	assert_int_equal(await(last), STATUS_UNAVAILABLE);
-	assert_int_equal(last->call.retry_after_ms, SHED_RETRY_MS);
+	assert_int_equal(last->call.retry_after_ms, RETRY_SOON_MS);
 	for (int i = 0; i < READERS; i++)
 		assert_int_equal(let_go(&holds[i]), STATUS_OK);
 	for (a = last->next; a != first; a = a->next)

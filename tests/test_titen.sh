@@ -79,7 +79,7 @@ expect bootstrap_makes_a_database 0 '"api_key":"titen_sk_' "$titen" bootstrap --
 TITEN_API_KEY=$(member api_key)
 expect only_the_owner_may_read_it 0 '^600$' mode x.db x.db.lock
 echo text >text.db
-expect another_file_is_refused 1 'not a Titen database' "$titen" serve --db text.db --http off --rpc off
+expect another_file_is_refused 1 'not a database' "$titen" serve --db text.db --http off --rpc off
 expect a_bad_address_is_refused_before_anything 2 'http: ' "$titen" serve --db x.db --http 80
 
 serve --db x.db --http 127.0.0.1:0 --rpc off

@@ -62,7 +62,7 @@ read_as(const ProtobufCMessageDescriptor *type, const char *text)
 		fail_msg("%s %s", text, error);
 	begin(type);
 	st = transcode_object(&call, json);
-	json_decref(json);
+	json_done(json);
 	return st;
 }
 

@@ -69,7 +69,7 @@ well_formed_messages_pass(void **state)
 static void
 what_is_wrong_is_said(void **state)
 {
-	static const char malformed[] = "the message is not well-formed";
+	static const char malformed[] = "The message is not well-formed.";
 	static const struct {
 		const char *bytes;
 		size_t length;
@@ -79,11 +79,11 @@ what_is_wrong_is_said(void **state)
 		{ "\xc2\x3e\x01x", 4, NULL },            /* unknown field */
 		{ "\xf8\xff\xff\xff\x0f\x00", 6, NULL }, /* the largest number */
 		{ "\x20\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, NULL }, /* -1 */
-		{ "\x1a\x02\xc3\x28", 4, "purpose must be valid UTF-8 without NUL" },
-		{ "\x1a\x03h\0i", 5, "purpose must be valid UTF-8 without NUL" },
-		{ "\x0a\x01\xff", 3, "resource_type must be valid UTF-8 without NUL" },
-		{ "\x18\x01", 2, "purpose has another type" },
-		{ "\x22\x01\x01", 3, "ttl_seconds has another type" }, { "\x1a", 1, malformed },
+		{ "\x1a\x02\xc3\x28", 4, "purpose must be valid UTF-8 without NUL." },
+		{ "\x1a\x03h\0i", 5, "purpose must be valid UTF-8 without NUL." },
+		{ "\x0a\x01\xff", 3, "resource_type must be valid UTF-8 without NUL." },
+		{ "\x18\x01", 2, "purpose has another type." },
+		{ "\x22\x01\x01", 3, "ttl_seconds has another type." }, { "\x1a", 1, malformed },
 		{ "\x1a\x03hi", 4, malformed }, { "\x1a\xff\xff\xff\xff\x0f", 6, malformed },
 		{ "\x1a\x82\x80\x80\x80\x80\x00hi", 9, malformed }, /* length in six bytes */
 		{ "\x20", 1, malformed }, { "\x20\x80", 2, malformed },
@@ -119,7 +119,7 @@ members_are_counted_over_the_whole_message(void **state)
 		memcpy(buffer + 2 * i, "\x0a\x00", 2); /* an empty event */
 	assert_true(wire_check(page, buffer, 2 * WIRE_MEMBERS_MAX, error, sizeof(error)));
 	assert_false(wire_check(page, buffer, 2 * (WIRE_MEMBERS_MAX + 1), error, sizeof(error)));
-	assert_string_equal(error, "the message has more than 4096 fields");
+	assert_string_equal(error, "The message has more than 4096 fields.");
 	for (size_t i = 0; i < WIRE_MEMBERS_MAX; i++)
 		memcpy(buffer + 4 * i, "\x0a\x02\x7a\x00", 4); /* one with an unknown field */
 	assert_false(wire_check(page, buffer, 4 * WIRE_MEMBERS_MAX, error, sizeof(error)));
@@ -197,7 +197,7 @@ nesting_ends_at_its_limit(void **state)
 	assert_true(wire_check(&tree, buffer, pack_tree(WIRE_DEPTH_MAX), error, sizeof(error)));
 	assert_false(
 	    wire_check(&tree, buffer, pack_tree(WIRE_DEPTH_MAX + 1), error, sizeof(error)));
-	assert_string_equal(error, "the message is nested deeper than 8 levels");
+	assert_string_equal(error, "The message is nested deeper than 8 levels.");
 }
 
 /* A tree of COUNT packed zeros into BUFFER. */

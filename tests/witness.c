@@ -255,7 +255,7 @@ witness_resume(struct witness *w, int n)
  * are found at once. */
 static const char notes[] =
     "PRAGMA temp_store = MEMORY;"
-    "CREATE TEMP TABLE told AS SELECT resource, kind, actor, seq FROM events;"
+    "CREATE TEMP TABLE told AS SELECT resource, kind, actor, public_id FROM events;"
     "CREATE INDEX temp.told_resource ON told (resource);"
     "CREATE TEMP TABLE kept AS SELECT key FROM idempotency;"
     "CREATE INDEX temp.kept_key ON kept (key);";
@@ -268,7 +268,7 @@ static const struct {
 } looks[FACT_KINDS] = {
 	[FACT_LEASE] = { "lease",
 	    "SELECT (SELECT count(*) FROM leases l JOIN temp.told e ON e.resource = l.public_id "
-	    "AND e.kind = 1 JOIN audience a ON a.viewer = e.actor AND a.seq = e.seq WHERE "
+	    "AND e.kind = 1 JOIN audience a ON a.viewer = e.actor AND a.event = e.public_id WHERE "
 	    "l.public_id = $1) = 1 AND EXISTS (SELECT 1 FROM temp.kept WHERE key = $2) AND $3 = 0",
 	    "an acknowledged lease is lost" },
 	[FACT_RELEASE] = { "lease",
@@ -278,7 +278,8 @@ static const struct {
 	    "an acknowledged release is lost" },
 	[FACT_HANDOFF] = { "hoff",
 	    "SELECT (SELECT count(*) FROM handoffs h JOIN temp.told e ON e.resource = h.public_id "
-	    "AND e.kind = 3 JOIN audience a ON a.viewer IN (h.sender, h.target) AND a.seq = e.seq "
+	    "AND e.kind = 3 JOIN audience a ON a.viewer IN (h.sender, h.target) AND a.event = "
+	    "e.public_id "
 	    "WHERE h.public_id = $1) = 2 AND EXISTS (SELECT 1 FROM temp.kept WHERE key = $2) AND "
 	    "$3 = 0",
 	    "an acknowledged handoff is lost" },
@@ -331,7 +332,7 @@ static const struct {
 	  "END), 0) FROM events) AND NOT EXISTS (SELECT 1 FROM audience a JOIN principals p ON "
 	  "p.id = "
 	  "a.viewer WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.organization = p.organization "
-	  "AND e.seq = a.seq AND e.kind = a.kind))",
+	  "AND e.public_id = a.event AND e.kind = a.kind))",
 	    "events and their audience do not match" },
 	{ "SELECT (SELECT count(*) FROM idempotency) = (SELECT count(*) + count(released_ms) FROM "
 	  "leases) + (SELECT count(*) + count(resolved_ms) FROM handoffs) + (SELECT "

@@ -23,7 +23,6 @@ request_unpack(struct call *c, const uint8_t *bytes, size_t length, PB(Request) 
 		return STATUS_OK;
 	if (!c->arena->refused)
 		return call_fail(c, STATUS_VALIDATION_ERROR, "The request is malformed.");
-	c->retry_after_ms = RETRY_AFTER_MS;
 	return call_fail(c, STATUS_UNAVAILABLE, "The server has no memory to spare.");
 }
 
@@ -94,7 +93,7 @@ describe_failure(struct call *c, PB(Reply) *reply)
 }
 
 nng_msg *
-frame_build(struct call *c)
+frame_build(struct call *c, int64_t now_ms)
 {
 	PB(Reply) reply = TITEN__V1__REPLY__INIT;
 	nng_msg *msg = NULL;
@@ -102,7 +101,7 @@ frame_build(struct call *c)
 	reply.has_code = true;
 	reply.code = status_grpc(c->status);
 	reply.request_id = c->request_id;
-	reply.server_time = call_time(c, clock_system.wall_ms(clock_system.arg));
+	reply.server_time = call_time(c, now_ms);
 	if (c->status == STATUS_OK)
 		describe_success(c, &reply);
 	else

@@ -12,7 +12,6 @@
 
 /* Longer ones mean the same, and cannot overflow a sum. */
 #define TIMEOUT_MS_MAX ((int64_t)24 * 60 * 60 * 1000)
-#define RETRY_AFTER_MS 100 /* what we tell clients that come at a bad moment */
 
 /*
  * Read a packed Request into the arena of C, and set what it says of the call: authorization,
@@ -24,6 +23,6 @@ enum status frame_parse(
     struct call *c, const uint8_t *bytes, size_t length, PB(Request) **request_r);
 
 /* The packed Reply of an answered call. The caller owns the message. Uses the call's arena. */
-nng_msg *frame_build(struct call *c);
+nng_msg *frame_build(struct call *c, int64_t now_ms);
 
 #endif

@@ -148,7 +148,7 @@ slot_receive(struct slot *slot)
 static enum status
 refuse_for_now(struct call *c, enum status st, const char *why)
 {
-	c->retry_after_ms = RETRY_AFTER_MS;
+	c->retry_after_ms = RETRY_SOON_MS;
 	return call_fail(c, st, "%s", why);
 }
 
@@ -156,14 +156,14 @@ refuse_for_now(struct call *c, enum status st, const char *why)
 static nng_msg *
 answer_build(struct server *server, struct call *c)
 {
-	nng_msg *msg = frame_build(c);
+	nng_msg *msg = frame_build(c, rpc_now_ms(server->core));
 
 	if (begin_answer(server, nng_msg_len(msg)))
 		return msg;
 	nng_msg_free(msg);
 	c->status =
 	    refuse_for_now(c, STATUS_UNAVAILABLE, "Too many long answers are waiting to be read.");
-	msg = frame_build(c);
+	msg = frame_build(c, rpc_now_ms(server->core));
 	(void)begin_answer(server, nng_msg_len(msg));
 	return msg;
 }
