@@ -57,7 +57,7 @@ struct titen_client {
 	bool closing;
 };
 
-/* ---- Carries ---- */
+/* --- carries */
 
 static struct carry *carry_open(struct titen_client *client);
 
@@ -214,7 +214,7 @@ free_carry:
 	return NULL;
 }
 
-/* ---- Calls ---- */
+/* --- calls */
 
 /* NULL when there is no memory. */
 static nng_msg *
@@ -353,7 +353,7 @@ titen_outcome_text(enum titen_outcome outcome)
 	return texts[outcome];
 }
 
-/* ---- The connection ---- */
+/* --- the connection */
 
 /* nng_dialer_start() waits as long as the kernel and the peer like, so a timer closes the dialer.
  */

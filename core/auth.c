@@ -49,7 +49,7 @@ entry_make(const uint8_t *digest, const struct identity *who)
 {
 	size_t texts = strlen(who->organization_id) + strlen(who->principal_id) +
 		       strlen(who->key_id) + strlen(who->label) + 4;
-	struct key_entry *entry = calloc(1, sizeof *entry + texts);
+	struct key_entry *entry = calloc(1, sizeof(*entry) + texts);
 	char *end;
 
 	if (entry == NULL)
@@ -70,7 +70,7 @@ static void
 ring_add(struct key_ring *ring, struct key_entry *entry)
 {
 	HASH_ADD(by_digest, ring->by_digest, digest, KEY_DIGEST_BYTES, entry);
-	HASH_ADD(by_row, ring->by_row, who.key, sizeof entry->who.key, entry);
+	HASH_ADD(by_row, ring->by_row, who.key, sizeof(entry->who.key), entry);
 	ring->count++;
 }
 
@@ -89,7 +89,7 @@ ring_by_row(struct key_ring *ring, int64_t key)
 {
 	struct key_entry *entry;
 
-	HASH_FIND(by_row, ring->by_row, &key, sizeof key, entry);
+	HASH_FIND(by_row, ring->by_row, &key, sizeof(key), entry);
 	return entry;
 }
 
@@ -125,7 +125,7 @@ key_ring_load(struct db *db)
 	    "SELECT k.id, o.id, o.public_id, p.id, p.name, p.kind, k.public_id, k.label, k.scopes,"
 	    " k.max_trust, k.digest FROM keys k JOIN organizations o ON o.id = k.organization"
 	    " JOIN principals p ON p.id = k.principal WHERE k.revoked_ms IS NULL";
-	struct key_ring *ring = calloc(1, sizeof *ring);
+	struct key_ring *ring = calloc(1, sizeof(*ring));
 	struct query *q = query_start(db, sql, NO_VALUES);
 	pthread_rwlockattr_t prefer;
 	struct arena arena;
@@ -203,9 +203,9 @@ bearer_key(const char *authorization, size_t *length_r)
 {
 	const char *token;
 
-	if (authorization == NULL || strncasecmp(authorization, SCHEME, sizeof SCHEME - 1) != 0)
+	if (authorization == NULL || strncasecmp(authorization, SCHEME, sizeof(SCHEME) - 1) != 0)
 		return NULL;
-	token = authorization + sizeof SCHEME - 1;
+	token = authorization + sizeof(SCHEME) - 1;
 	if (*token != ' ' && *token != '\t')
 		return NULL;
 	token += strspn(token, " \t");
@@ -213,7 +213,7 @@ bearer_key(const char *authorization, size_t *length_r)
 	if (token[*length_r + strspn(token + *length_r, " \t")] != '\0')
 		return NULL;
 	if (*length_r != KEY_TEXT_BYTES - 1 ||
-	    strncmp(token, KEY_PREFIX, sizeof KEY_PREFIX - 1) != 0)
+	    strncmp(token, KEY_PREFIX, sizeof(KEY_PREFIX) - 1) != 0)
 		return NULL;
 	return token;
 }
@@ -258,10 +258,10 @@ auth_key_make(char text[KEY_TEXT_BYTES], uint8_t digest[KEY_DIGEST_BYTES])
 {
 	uint8_t random[KEY_RANDOM_BYTES];
 
-	randombytes_buf(random, sizeof random);
-	memcpy(text, KEY_PREFIX, sizeof KEY_PREFIX - 1);
-	sodium_bin2base64(text + sizeof KEY_PREFIX - 1, KEY_TEXT_BYTES - sizeof KEY_PREFIX + 1,
-	    random, sizeof random, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-	sodium_memzero(random, sizeof random);
+	randombytes_buf(random, sizeof(random));
+	memcpy(text, KEY_PREFIX, sizeof(KEY_PREFIX) - 1);
+	sodium_bin2base64(text + sizeof(KEY_PREFIX) - 1, KEY_TEXT_BYTES - sizeof(KEY_PREFIX) + 1,
+	    random, sizeof(random), sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	sodium_memzero(random, sizeof(random));
 	crypto_hash_sha256(digest, (const unsigned char *)text, KEY_TEXT_BYTES - 1);
 }

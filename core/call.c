@@ -16,7 +16,7 @@ call_init(struct call *c, struct arena *arena, void (*done)(struct call *c), voi
 {
 	struct id id = id_random(clock_wall_ms());
 
-	memset(c, 0, sizeof *c);
+	memset(c, 0, sizeof(*c));
 	c->arena = arena;
 	c->done = done;
 	c->owner = owner;
@@ -30,7 +30,7 @@ call_fail(struct call *c, enum status st, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	c->message = arena_text(c->arena, text);
 	return st;
@@ -91,7 +91,7 @@ call_id(struct call *c)
 Google__Protobuf__Timestamp *
 call_time(struct call *c, int64_t time_ms)
 {
-	Google__Protobuf__Timestamp *time = arena_alloc(c->arena, sizeof *time);
+	Google__Protobuf__Timestamp *time = arena_alloc(c->arena, sizeof(*time));
 
 	google__protobuf__timestamp__init(time);
 	time->seconds = time_ms / 1000;
@@ -102,7 +102,7 @@ call_time(struct call *c, int64_t time_ms)
 PB(Json) *
 call_json(struct call *c, const char *text)
 {
-	PB(Json) *json = arena_alloc(c->arena, sizeof *json);
+	PB(Json) *json = arena_alloc(c->arena, sizeof(*json));
 
 	titen__v1__json__init(json);
 	json->text = arena_text(c->arena, text);

@@ -35,7 +35,7 @@ state_digest(const char *state, char text[HASH_TEXT_BYTES])
 	uint8_t digest[crypto_hash_sha256_BYTES];
 
 	crypto_hash_sha256(digest, (const unsigned char *)state, strlen(state));
-	sodium_bin2hex(text, HASH_TEXT_BYTES, digest, sizeof digest);
+	sodium_bin2hex(text, HASH_TEXT_BYTES, digest, sizeof(digest));
 }
 
 /* --- save */

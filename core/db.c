@@ -237,8 +237,8 @@ query_id(struct query *q, int column)
 	struct id id = { { 0 } };
 	const void *bytes = sqlite3_column_blob(q->stmt, column);
 
-	if (bytes != NULL && sqlite3_column_bytes(q->stmt, column) == (int)sizeof id.bytes)
-		memcpy(id.bytes, bytes, sizeof id.bytes);
+	if (bytes != NULL && sqlite3_column_bytes(q->stmt, column) == (int)sizeof(id.bytes))
+		memcpy(id.bytes, bytes, sizeof(id.bytes));
 	return id;
 }
 
@@ -391,7 +391,7 @@ db_configure(struct db *db)
 
 	sqlite3_extended_result_codes(db->handle, 1);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	snprintf(sql, sizeof sql,
+	snprintf(sql, sizeof(sql),
 	    "PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON;"
 	    "PRAGMA trusted_schema = OFF; PRAGMA mmap_size = 0; PRAGMA cache_size = -%d;"
 	    "PRAGMA busy_timeout = %d; PRAGMA %s",
@@ -405,7 +405,7 @@ db_use_wal(struct db *db)
 {
 	char sql[160];
 
-	snprintf(sql, sizeof sql,
+	snprintf(sql, sizeof(sql),
 	    "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0;"
 	    "PRAGMA secure_delete = OFF; PRAGMA journal_size_limit = %d",
 	    WAL_KEEP_BYTES);
@@ -428,7 +428,7 @@ struct db *
 db_open(const char *path, bool writes, char *error, size_t error_bytes)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct db *db = calloc(1, sizeof *db);
+	struct db *db = calloc(1, sizeof(*db));
 	int flags = writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
 
 	pthread_once(&once, library_configure);

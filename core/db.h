@@ -76,7 +76,7 @@ as_blob(const void *bytes, size_t length)
 static inline struct value
 as_id(const struct id *id)
 {
-	return as_blob(id->bytes, sizeof id->bytes);
+	return as_blob(id->bytes, sizeof(id->bytes));
 }
 
 static inline struct value

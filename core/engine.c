@@ -193,7 +193,7 @@ completer_main(void *arg)
 struct engine *
 engine_start(struct core *core)
 {
-	struct engine *e = calloc(1, sizeof *e);
+	struct engine *e = calloc(1, sizeof(*e));
 
 	if (e == NULL)
 		log_die("There is no memory for the writer.");

@@ -28,7 +28,7 @@ static const struct {
 #include "kinds.def"
 };
 
-#define KINDS (sizeof kinds / sizeof kinds[0])
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 typedef uint64_t kind_set; /* bit 1 << number */
 
@@ -141,7 +141,7 @@ event_fill(struct call *c, struct query *q, PB(Event) *event)
 		event->resource_type = arena_text(c->arena, kinds[kind].resource);
 		event->resource_id = id_text(c->arena, kinds[kind].prefix, &resource);
 	}
-	event->payload = arena_alloc(c->arena, sizeof *event->payload);
+	event->payload = arena_alloc(c->arena, sizeof(*event->payload));
 	titen__v1__json__init(event->payload);
 	event->payload->text = query_text(q, 4, c->arena);
 	event->created_at = call_time(c, query_int(q, 5));
@@ -204,7 +204,7 @@ event_list(struct call *c, const PB(EventListRequest) *req, PB(EventListResponse
 	page_begin(&page, c->arena, limit);
 	q = events_after(c, &after, kinds_wanted(req->kind, req->n_kind));
 	while (page_more(&page, q)) {
-		PB(Event) *event = arena_alloc(c->arena, sizeof *event);
+		PB(Event) *event = arena_alloc(c->arena, sizeof(*event));
 
 		page_add(&page, event, event_fill(c, q, event));
 	}

@@ -187,7 +187,7 @@ handoff_list(struct call *c, const PB(HandoffListRequest) *req, PB(HandoffListRe
 	    " WHERE h.target = $1 AND h.status = 1 AND h.id > $2 ORDER BY h.id",
 	    VALUES(as_int(c->who.principal), as_int(after)));
 	while (page_more(&page, q)) {
-		PB(Handoff) *row = arena_alloc(c->arena, sizeof *row);
+		PB(Handoff) *row = arena_alloc(c->arena, sizeof(*row));
 
 		page_add(&page, row, inbox_fill(c, q, row));
 	}

@@ -39,7 +39,7 @@ health_ready(struct call *c, const PB(HealthReadyRequest) *req, PB(HealthReadyRe
 	resp->ready = true;
 	resp->runtime = arena_text(c->arena, RUNTIME);
 	resp->revision = arena_text(c->arena, c->core->revision);
-	resp->schema = arena_alloc(c->arena, sizeof *resp->schema);
+	resp->schema = arena_alloc(c->arena, sizeof(*resp->schema));
 	titen__v1__health_ready_response__schema__init(resp->schema);
 	resp->schema->has_applied = resp->schema->has_expected = true;
 	resp->schema->applied = applied;

@@ -42,7 +42,7 @@ reply_restore(struct call *c, struct query *q)
 	size_t bytes;
 	const uint8_t *stored = query_blob(q, 0, &bytes);
 
-	if (bytes != sizeof c->digest || memcmp(stored, c->digest, bytes) != 0)
+	if (bytes != sizeof(c->digest) || memcmp(stored, c->digest, bytes) != 0)
 		return call_fail(c, STATUS_CONFLICT,
 		    "This idempotency key was used for another call or message.");
 	stored = query_blob(q, 1, &bytes);
@@ -107,7 +107,7 @@ reply_keep(struct call *c)
 	    "INSERT INTO idempotency (principal, key, digest, created, reply, created_ms)"
 	    " VALUES ($1, $2, $3, $4, $5, $6)",
 	    VALUES(as_int(c->who.principal), as_text(c->idempotency_key),
-		as_blob(c->digest, sizeof c->digest), as_int(c->created), as_blob(packed, bytes),
+		as_blob(c->digest, sizeof(c->digest)), as_int(c->created), as_blob(packed, bytes),
 		as_int(c->now_ms)));
 }
 

@@ -68,7 +68,7 @@ principal_insert(struct call *c, struct identity *who)
 static enum status
 key_insert(struct call *c, struct identity *who, char text[KEY_TEXT_BYTES])
 {
-	struct key_change *change = arena_alloc(c->arena, sizeof *change);
+	struct key_change *change = arena_alloc(c->arena, sizeof(*change));
 	struct id id = call_id(c);
 	struct query *q;
 
@@ -78,7 +78,7 @@ key_insert(struct call *c, struct identity *who, char text[KEY_TEXT_BYTES])
 	    "max_trust,"
 	    " created_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id",
 	    VALUES(as_id(&id), as_int(who->organization), as_int(who->principal),
-		as_blob(change->digest, sizeof change->digest), as_text(who->label),
+		as_blob(change->digest, sizeof(change->digest)), as_text(who->label),
 		as_int((int64_t)who->scopes), as_int(who->max_trust), as_int(c->now_ms)));
 	if (query_row(q))
 		who->key = query_int(q, 0);
@@ -210,7 +210,7 @@ key_create(struct call *c, const PB(KeyCreateRequest) *req, PB(KeyCreateResponse
 	resp->principal_id = arena_text(c->arena, who.principal_id);
 	resp->principal_kind = (PB(Principal__Kind))who.principal_kind;
 	resp->warning = arena_text(c->arena, WARNING);
-	sodium_memzero(text, sizeof text);
+	sodium_memzero(text, sizeof(text));
 	return create_audit(c, &who);
 }
 
@@ -287,7 +287,7 @@ key_list(struct call *c, const PB(KeyListRequest) *req, PB(KeyListResponse) *res
 	    " WHERE k.organization = $1 AND k.id > $2 ORDER BY k.id",
 	    VALUES(as_int(c->who.organization), as_int(after)));
 	while (page_more(&page, q)) {
-		PB(Key) *row = arena_alloc(c->arena, sizeof *row);
+		PB(Key) *row = arena_alloc(c->arena, sizeof(*row));
 
 		key_fill(c, q, row);
 		page_add(&page, row, PAGE_ROW_BYTES);
@@ -309,7 +309,7 @@ const struct rule key_revoke_rules[] = {
 static enum status
 revoke_now(struct call *c, int64_t key, const char *key_id)
 {
-	struct key_change *change = arena_alloc(c->arena, sizeof *change);
+	struct key_change *change = arena_alloc(c->arena, sizeof(*change));
 	enum status st = db_run(c->db, "UPDATE keys SET revoked_ms = $2 WHERE id = $1",
 	    VALUES(as_int(key), as_int(c->now_ms)));
 
@@ -402,6 +402,6 @@ key_bootstrap(struct call *c, const PB(KeyBootstrapRequest) *req, PB(KeyBootstra
 	resp->principal_id = arena_text(c->arena, owner.principal_id);
 	resp->key_id = arena_text(c->arena, owner.key_id);
 	resp->api_key = arena_text(c->arena, text);
-	sodium_memzero(text, sizeof text);
+	sodium_memzero(text, sizeof(text));
 	return bootstrap_audit(c, &owner);
 }

@@ -36,7 +36,7 @@ static struct method methods[] = {
 #include "methods.def"
 };
 
-#define METHODS (sizeof methods / sizeof methods[0])
+#define METHODS (sizeof(methods) / sizeof(methods[0]))
 
 static const ProtobufCServiceDescriptor *const services[] = {
 #define SERVICE(service, snake) &titen__v1__##snake##_service__descriptor,
@@ -68,7 +68,7 @@ method_find(const char *name)
 static const ProtobufCServiceDescriptor *
 service_find(const char *name)
 {
-	for (size_t i = 0; i < sizeof services / sizeof services[0]; i++)
+	for (size_t i = 0; i < sizeof(services) / sizeof(services[0]); i++)
 		if (strcmp(services[i]->name, name) == 0)
 			return services[i];
 	return NULL;
@@ -119,7 +119,7 @@ methods_init(const char **error_r)
 		if (method_find(methods[i].name) != &methods[i])
 			return false;
 	}
-	for (size_t i = 0; i < sizeof services / sizeof services[0]; i++) {
+	for (size_t i = 0; i < sizeof(services) / sizeof(services[0]); i++) {
 		*error_r = services[i]->name;
 		if (service_rows(services[i]) != services[i]->n_methods)
 			return false;

@@ -43,7 +43,7 @@ page_limit(bool given, int64_t limit, int64_t standard, int64_t most)
 static inline void
 page_begin(struct page *page, struct arena *arena, int64_t limit)
 {
-	page->rows = arena_alloc(arena, (size_t)limit * sizeof *page->rows);
+	page->rows = arena_alloc(arena, (size_t)limit * sizeof(*page->rows));
 	page->rows_n = 0;
 	page->rows_max = (size_t)limit;
 	page->bytes = 0;

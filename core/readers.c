@@ -56,7 +56,7 @@ reader_main(void *arg)
 struct readers *
 readers_start(struct core *core)
 {
-	struct readers *pool = calloc(1, sizeof *pool);
+	struct readers *pool = calloc(1, sizeof(*pool));
 
 	if (pool == NULL)
 		log_die("There is no memory for the readers.");

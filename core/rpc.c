@@ -37,7 +37,7 @@ rpc_decode(struct call *c, const uint8_t *payload, size_t bytes)
 	if (bytes > PAYLOAD_BYTES_MAX)
 		return call_fail(c, STATUS_PAYLOAD_TOO_LARGE, "A request may have %zu bytes.",
 		    PAYLOAD_BYTES_MAX);
-	if (!wire_check(type, payload, bytes, fault, sizeof fault))
+	if (!wire_check(type, payload, bytes, fault, sizeof(fault)))
 		return call_fail(c, STATUS_VALIDATION_ERROR, "%s", fault);
 	c->request = protobuf_c_message_unpack(type, &c->arena->decoder, bytes, payload);
 	if (c->request != NULL)
@@ -140,7 +140,7 @@ core_load(struct core *core, const struct clock_source *source)
 struct core *
 core_open(const struct core_options *options, char *error, size_t error_bytes)
 {
-	struct core *core = calloc(1, sizeof *core);
+	struct core *core = calloc(1, sizeof(*core));
 
 	if (core == NULL)
 		log_die("There is no memory for the core.");

@@ -49,7 +49,7 @@ scope_within(scope_set inner, scope_set outer)
 char **
 scope_list(struct arena *arena, scope_set set, size_t *n_r)
 {
-	char **list = arena_alloc(arena, RIGHT_SCOPES * sizeof *list);
+	char **list = arena_alloc(arena, RIGHT_SCOPES * sizeof(*list));
 
 	*n_r = 0;
 	if (set & bit(RIGHT_ALL))

@@ -49,7 +49,7 @@ schema_create(struct db *db)
 {
 	static const char format[] = "BEGIN IMMEDIATE; %s; PRAGMA application_id = %d;"
 				     "PRAGMA user_version = %d; COMMIT";
-	size_t bytes = sizeof format + titen_schema_bytes + 32;
+	size_t bytes = sizeof(format) + titen_schema_bytes + 32;
 	char *sql = malloc(bytes);
 	bool made;
 
@@ -98,7 +98,7 @@ lock_take(const char *path, char *error, size_t error_bytes)
 	char name[PATH_BYTES_MAX];
 	int fd;
 
-	if (snprintf(name, sizeof name, "%s.lock", path) >= (int)sizeof name) {
+	if (snprintf(name, sizeof(name), "%s.lock", path) >= (int)sizeof(name)) {
 		snprintf(error, error_bytes, "the path of the database is too long");
 		return -1;
 	}
@@ -140,7 +140,7 @@ store_open(const char *path, bool create, char *error, size_t error_bytes)
 		snprintf(error, error_bytes, "%s: %s", path, strerrordesc_np(errno));
 		return NULL;
 	}
-	store = calloc(1, sizeof *store);
+	store = calloc(1, sizeof(*store));
 	if (store == NULL || (store->path = strdup(path)) == NULL)
 		log_die("There is no memory for the store.");
 	store->lock = lock_take(path, error, error_bytes);

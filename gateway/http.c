@@ -58,7 +58,7 @@ header_add(struct exchange *x, const char *name, const char *value)
 	x->headers = arena_printf(&x->arena, "%s%s: %s\r\n", x->headers, name, value);
 }
 
-/* --- the body --- */
+/* --- the body */
 
 static bool
 body_grow(struct body *b)
@@ -137,7 +137,7 @@ body_discard(struct exchange *x)
 	patience_end(x->door->patience, &wait);
 }
 
-/* --- from the parts of the request to fields --- */
+/* --- from the parts of the request to fields */
 
 static bool
 path_names(const struct route_match *route, const char *field)
@@ -236,7 +236,7 @@ bind_path(struct exchange *x)
 	return st;
 }
 
-/* --- the way in --- */
+/* --- the way in */
 
 static bool
 exchange_head_only(const struct exchange *x)
@@ -325,7 +325,7 @@ exchange_take(struct exchange *x)
 	return exchange_bind(x);
 }
 
-/* --- the way out --- */
+/* --- the way out */
 
 static int
 exchange_status(const struct exchange *x)
@@ -479,7 +479,7 @@ exchange_answer(struct exchange *x)
 	return status;
 }
 
-/* --- the exchange --- */
+/* --- the exchange */
 
 static void
 exchange_done(struct call *c)

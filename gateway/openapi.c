@@ -27,7 +27,7 @@ struct document {
 	json_t *responses; /* of failures, by name, as they come to be needed */
 };
 
-/* --- names --- */
+/* --- names */
 
 /* "Lease": the service without package and suffix. */
 static const char *
@@ -87,7 +87,7 @@ reason_words(struct arena *arena, enum status st, bool gap)
 	return words;
 }
 
-/* --- failures --- */
+/* --- failures */
 
 static bool
 method_names_things(const struct method *m)
@@ -171,7 +171,7 @@ failures_add(struct document *d, json_t *responses, const struct method *m)
 				    arena_printf(d->book.arena, "%d", http), failure_ref(d, st));
 }
 
-/* --- successes --- */
+/* --- successes */
 
 static json_t *
 envelope(json_t *data)
@@ -215,7 +215,7 @@ responses_build(struct document *d, const struct route *r)
 	return responses;
 }
 
-/* --- requests --- */
+/* --- requests */
 
 /* A field of the request that the path or the query gives. */
 static void
@@ -283,7 +283,7 @@ parameters_build(struct document *d, const struct route *r)
 	return list;
 }
 
-/* --- operations --- */
+/* --- operations */
 
 /* Which key is asked for; the lists are of roles, as 3.1 has them for bearer tokens. */
 static json_t *
@@ -372,7 +372,7 @@ paths_build(struct document *d)
 	return paths;
 }
 
-/* --- the document --- */
+/* --- the document */
 
 static bool
 tag_is_there(const json_t *tags, const char *name)

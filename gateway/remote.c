@@ -39,7 +39,7 @@ struct refusal {
 	enum status status;
 };
 
-/* --- out --- */
+/* --- out */
 
 /* Bytes that are no text are no key either; the envelope has only text. */
 static const char *
@@ -69,7 +69,7 @@ ask(struct remote *r, struct call *c, const char *method, const ProtobufCMessage
 	titen_relay_start(r->clients[turn], &envelope, done, arg);
 }
 
-/* --- back --- */
+/* --- back */
 
 static enum status
 no_answer(struct call *c, enum titen_outcome outcome)
@@ -144,7 +144,7 @@ call_done(void *arg, enum titen_outcome outcome, PB(Reply) *reply)
 	call_answer(c);
 }
 
-/* --- refusing --- */
+/* --- refusing */
 
 static bool
 principal_may(const PB(Principal) *principal, enum right right)
@@ -212,7 +212,7 @@ remote_refuse(void *self, struct call *c, enum status st)
 	ask(self, c, "titen.v1.PrincipalService/Get", &request.base, refusal_done, refusal);
 }
 
-/* --- the backend --- */
+/* --- the backend */
 
 static enum status
 remote_admit(void *self, struct call *c)

@@ -37,7 +37,7 @@ schema_rule(const struct method *method, const char *field)
 	return NULL;
 }
 
-/* --- values --- */
+/* --- values */
 
 static json_t *
 enum_schema(struct schema_book *book, const ProtobufCEnumDescriptor *type)
@@ -81,7 +81,7 @@ value_schema(struct schema_book *book, const ProtobufCFieldDescriptor *f)
 	}
 }
 
-/* --- limits --- */
+/* --- limits */
 
 static void
 limit_set(json_t *schema, const char *name, int64_t limit)
@@ -145,7 +145,7 @@ or_null(json_t *schema)
 	return schema;
 }
 
-/* --- messages --- */
+/* --- messages */
 
 /* "LeaseAcquireResponse": the name without the package. */
 static const char *

@@ -101,7 +101,7 @@ message_new(struct arena *arena, const ProtobufCMessageDescriptor *type)
 	return message;
 }
 
-/* --- values that are text in JSON --- */
+/* --- values that are text in JSON */
 
 static enum status
 string_read(struct call *c, const char *text, size_t bytes, char **slot)
@@ -253,7 +253,7 @@ text_read(struct call *c, const struct place *at, const ProtobufCFieldDescriptor
 	return time_read(c, at, f, text, slot);
 }
 
-/* --- the other values --- */
+/* --- the other values */
 
 /* False when VALUE is out of the type's range. */
 static bool
@@ -420,7 +420,7 @@ transcode_object(struct call *c, const json_t *object)
 	return object_read(c, NULL, c->request, object);
 }
 
-/* --- fields given as bare text --- */
+/* --- fields given as bare text */
 
 static enum status
 digits_read(

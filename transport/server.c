@@ -68,7 +68,7 @@ struct server {
 	size_t answers_bytes;
 };
 
-/* ---- Counting ---- */
+/* --- counting */
 
 /* A request has arrived. False: it must be refused, the server is stopping. */
 static bool
@@ -135,7 +135,7 @@ is_draining(struct server *server)
 	return draining;
 }
 
-/* ---- One request ---- */
+/* --- one request */
 
 static void
 slot_receive(struct slot *slot)
@@ -281,7 +281,7 @@ slot_event(void *arg)
 	}
 }
 
-/* ---- Connections ---- */
+/* --- connections */
 
 /* The socket file is the owner's alone (0600); the kernel's word on the peer stands behind that. */
 static bool
@@ -309,7 +309,7 @@ pipe_event(nng_pipe pipe, nng_pipe_ev event, void *arg)
 		nng_pipe_close(pipe);
 }
 
-/* ---- Addresses ---- */
+/* --- addresses */
 
 static bool
 starts_with(const char *text, const char *start)
@@ -385,7 +385,7 @@ listen_all(
 	return true;
 }
 
-/* ---- Start and stop ---- */
+/* --- start and stop */
 
 static int
 slots_open(struct server *server)
