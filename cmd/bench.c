@@ -3,9 +3,6 @@
  * `titen bench`: options -> connections -> live leases -> measuring -> report. Read bench_run()
  * first; bench_load.h says how it measures.
  */
-#include "cmd/bench.h"
-
-#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +20,8 @@
 #include "core/methods.h"
 
 #define OUTSTANDING_MAX 4096
-#define OUTSTANDING_PER_CONNECTION                                                                 \
-	512 /* a server refuses more than 1024 on one, and counts a call a little longer than its  \
-	       caller does */
+/* A server refuses more than 1024 on one, and counts a call a little longer than its caller. */
+#define OUTSTANDING_PER_CONNECTION 512
 #define REST_OUTSTANDING_MAX 512 /* each has a connection, and the gateway serves so many */
 #define SECONDS_MAX 86400
 #define CONNECTIONS_MAX 256
@@ -59,8 +55,7 @@ enum { OPTION_CONNS = 256, OPTION_LIVE, OPTION_SERVER_PID, OPTION_FSYNC_DIR };
 
 static const struct argp_option options[] = {
 	{ "url", 'u', "URL", 0,
-	    "The server (TITEN_RPC_URL; default tcp://127.0.0.1:8788); for rest "
-	    "http://HOST:PORT (default http://127.0.0.1:8787)",
+	    REMOTE_URL_HELP "; for rest http://HOST:PORT (default http://" CONFIG_HTTP_DEFAULT ")",
 	    0 },
 	{ "outstanding", 'c', "N", 0, "Calls under way at any time, 1 to 4096 (default 64)", 0 },
 	{ "seconds", 'd', "SECONDS", 0, "How long to measure, half of it the baseline (default 10)",
@@ -88,7 +83,7 @@ static const char doc[] =
     "  handoff  hand off to oneself, accept\n"
     "  echo     the baseline against itself: what remains of 1 is noise\n"
     "  rest     acquire over HTTP/1.1, a connection for each call\n\n"
-    "The key is taken from TITEN_API_KEY, or for all but rest from the file TITEN_API_KEY_FILE. "
+    "The key is taken from TITEN_API_KEY or the file TITEN_API_KEY_FILE. "
     "The calls change the database for good: measure with one of its own.\v"
     "The baseline is an echo in frames as large as those of an acquire, for rest GET /healthz on "
     "the same connections. Each runs a quarter of a second in turn with the calls, so that a busy "
@@ -101,7 +96,7 @@ static const char doc[] =
     "failure (exit code 1).\n\n"
     "Examples:\n"
     "  titen bench acquire -c 64 -d 10\n"
-    "  titen bench acquire -c 1 --fsync-dir . --server-pid $(pidof titen)\n"
+    "  titen bench acquire -c 1 --fsync-dir . --server-pid $(pidof -s titen)\n"
     "  titen bench cycle -c 1024 --conns 4 --live 100000 -o json\n"
     "  titen bench rest --url http://127.0.0.1:8787 -c 64\n\n" EXIT_CODES_HELP;
 
@@ -125,7 +120,7 @@ work_read(struct bench *b, const char *work, struct argp_state *state)
 
 	if (b->work != NULL)
 		argp_error(state, "'%s' is one argument too many", work);
-	for (size_t i = 0; i < sizeof works / sizeof works[0]; i++)
+	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
 		if (strcmp(work, works[i]) == 0)
 			b->work = works[i];
 	if (b->work == NULL)
@@ -152,7 +147,7 @@ options_check(struct bench *b, struct argp_state *state)
 	if (b->rest && b->connections != 0)
 		argp_error(state, "rest has a connection for each call, and takes no --conns");
 	if (b->rest && b->url == NULL)
-		b->url = "http://127.0.0.1:8787";
+		b->url = "http://" CONFIG_HTTP_DEFAULT;
 	if (b->rest)
 		b->connections = b->outstanding;
 	if (b->connections == 0)
@@ -243,7 +238,7 @@ nng_open(struct bench *b)
 		.outstanding = (int)b->outstanding };
 	int code = EXIT_OK;
 
-	b->remotes = arena_alloc(b->arena, (size_t)b->connections * sizeof *b->remotes);
+	b->remotes = arena_alloc(b->arena, (size_t)b->connections * sizeof(*b->remotes));
 	for (int i = 0; i < wanted.clients_n && code == EXIT_OK; i++) {
 		code = remote_open(&b->remotes[i], b->arena, b->url);
 		clients[i] = b->remotes[i].client;
@@ -259,10 +254,14 @@ nng_open(struct bench *b)
 static int
 http_open(struct bench *b)
 {
-	const char *error;
+	const char *key, *error;
+	int code = remote_key(b->arena, &key);
 
-	b->http =
-	    bench_http_open(b->arena, b->url, getenv("TITEN_API_KEY"), (int)b->outstanding, &error);
+	if (code != EXIT_OK)
+		return code;
+	if (key == NULL)
+		return remote_keyless();
+	b->http = bench_http_open(b->arena, b->url, key, (int)b->outstanding, &error);
 	if (b->http == NULL)
 		return command_fail(EXIT_UNREACHABLE, "UNAVAILABLE: %s: %s", b->url, error);
 	return EXIT_OK;
@@ -286,9 +285,8 @@ disk_measure(struct bench *b)
 
 	if (b->fsync_directory == NULL)
 		return EXIT_OK;
-	b->sync = arena_alloc(b->arena, sizeof *b->sync);
-	error = bench_disk_sync(b->fsync_directory, b->sync);
-	if (error != NULL)
+	b->sync = arena_alloc(b->arena, sizeof(*b->sync));
+	if (!bench_disk_sync(b->fsync_directory, b->sync, &error))
 		return command_fail(EXIT_ERROR, "%s: %s", b->fsync_directory, error);
 	return EXIT_OK;
 }
@@ -298,7 +296,7 @@ fill(struct bench *b)
 {
 	struct bench_door door = b->rest ? bench_http_door(b->http) : bench_nng_filler(b->nng);
 
-	b->filled = arena_alloc(b->arena, sizeof *b->filled);
+	b->filled = arena_alloc(b->arena, sizeof(*b->filled));
 	if (b->live == 0)
 		return EXIT_OK;
 	bench_load_fill(&door, b->live, b->filled);
@@ -313,7 +311,7 @@ measure(struct bench *b)
 {
 	struct bench_door door = b->rest ? bench_http_door(b->http) : bench_nng_door(b->nng);
 
-	b->result = arena_alloc(b->arena, sizeof *b->result);
+	b->result = arena_alloc(b->arena, sizeof(*b->result));
 	bench_load_run(&door, (int)b->seconds, (pid_t)b->server_pid, b->result);
 	if (!bench_load_sound(&b->result->measured) || !bench_load_sound(&b->result->baseline))
 		return command_fail(EXIT_ERROR,
@@ -352,7 +350,7 @@ bench_run(struct arena *arena, int argc, char **argv)
 	};
 	int code;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &b);
+	command_parse(&argp, 0, argc, argv, &b);
 	code = disk_measure(&b);
 	if (code == EXIT_OK)
 		code = b.rest ? http_open(&b) : nng_open(&b);

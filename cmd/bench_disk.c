@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,7 +21,7 @@ page_write(int fd, int page)
 {
 	static const char bytes[PAGE_BYTES];
 
-	return pwrite(fd, bytes, sizeof bytes, (off_t)page * PAGE_BYTES) == PAGE_BYTES;
+	return pwrite(fd, bytes, sizeof(bytes), (off_t)page * PAGE_BYTES) == PAGE_BYTES;
 }
 
 static bool
@@ -47,15 +46,15 @@ probe(int fd, struct histogram *times)
 	return true;
 }
 
-const char *
-bench_disk_sync(const char *directory, struct histogram *times)
+bool
+bench_disk_sync(const char *directory, struct histogram *times, const char **error_r)
 {
 	int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	bool done;
+	bool done = fd >= 0 && fill(fd) && probe(fd, times);
 
-	if (fd < 0)
-		return strerror(errno);
-	done = fill(fd) && probe(fd, times);
-	close(fd);
-	return done ? NULL : strerror(errno);
+	if (!done)
+		*error_r = strerror(errno);
+	if (fd >= 0)
+		close(fd);
+	return done;
 }

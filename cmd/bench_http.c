@@ -62,7 +62,7 @@ slot_connect(struct slot *slot)
 	if (slot->fd < 0)
 		return false;
 	if (connect(slot->fd, to->ai_addr, to->ai_addrlen) == 0 &&
-	    setsockopt(slot->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0 &&
+	    setsockopt(slot->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0 &&
 	    epoll_ctl(slot->http->epoll, EPOLL_CTL_ADD, slot->fd, &event) == 0)
 		return true;
 	close(slot->fd);
@@ -91,7 +91,7 @@ request_write(struct slot *slot, char out[static REQUEST_BYTES])
 		return (size_t)snprintf(out, REQUEST_BYTES,
 		    "GET /healthz HTTP/1.1\r\nHost: %s\r\n%s\r\n", http->authority,
 		    http->authorization);
-	bytes = snprintf(body, sizeof body,
+	bytes = snprintf(body, sizeof(body),
 	    "{\"resource_type\":\"benchmark\",\"resource_id\":\"%08x-%04x-%08x\","
 	    "\"purpose\":\"how fast is this\",\"ttl_seconds\":86400}",
 	    http->run, (unsigned)slot->number, slot->round++);
@@ -291,7 +291,7 @@ url_resolve(struct bench_http *http, struct arena *arena, const char *url, const
 static bool
 connect_all(struct bench_http *http, struct arena *arena, const char **error_r)
 {
-	http->slots = arena_alloc(arena, (size_t)http->outstanding * sizeof *http->slots);
+	http->slots = arena_alloc(arena, (size_t)http->outstanding * sizeof(*http->slots));
 	for (int i = 0; i < http->outstanding; i++) {
 		http->slots[i].http = http;
 		http->slots[i].number = i;
@@ -309,7 +309,7 @@ struct bench_http *
 bench_http_open(
     struct arena *arena, const char *url, const char *key, int outstanding, const char **error_r)
 {
-	struct bench_http *http = arena_alloc(arena, sizeof *http);
+	struct bench_http *http = arena_alloc(arena, sizeof(*http));
 
 	http->outstanding = outstanding;
 	http->run = randombytes_random();

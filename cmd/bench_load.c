@@ -192,15 +192,15 @@ pair_of_slices(const struct bench_door *door, pid_t server_pid, struct bench_res
 
 void
 bench_load_run(
-    const struct bench_door *door, int seconds, pid_t server_pid, struct bench_result *run)
+    const struct bench_door *door, int seconds, pid_t server_pid, struct bench_result *result_r)
 {
 	int64_t pairs = seconds * NS_PER_SECOND / (2 * SLICE_NS);
 
-	pair_of_slices(door, server_pid, run);
-	memset(run, 0, sizeof *run);
-	run->ratio_min = INFINITY;
+	pair_of_slices(door, server_pid, result_r);
+	memset(result_r, 0, sizeof(*result_r));
+	result_r->ratio_min = INFINITY;
 	for (int64_t i = 0; i < pairs; i++)
-		pair_of_slices(door, server_pid, run);
+		pair_of_slices(door, server_pid, result_r);
 }
 
 double

@@ -79,7 +79,7 @@ void bench_load_fill(const struct bench_door *door, int64_t calls, struct bench_
 /* Alternate for SECONDS in all, after one slice of each that is not counted. SERVER_PID 0: not
  * known. */
 void bench_load_run(
-    const struct bench_door *door, int seconds, pid_t server_pid, struct bench_result *run);
+    const struct bench_door *door, int seconds, pid_t server_pid, struct bench_result *result_r);
 
 double bench_load_rate(const struct bench_side *side); /* answered calls per second */
 /* Whether everything was answered, or refused as a server with too much to do refuses. */

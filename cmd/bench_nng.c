@@ -20,8 +20,7 @@
 #include "core/ident.h"
 
 #define STEPS_MAX 2
-#define PAYLOAD_BYTES                                                                              \
-	1024 /* of a request: 200 code points of a principal's name, and short texts */
+#define PAYLOAD_BYTES 1024 /* of a request: 200 code points of a principal, and short texts */
 #define TIMEOUT_MS 30000
 #define TTL_SECONDS 86400 /* no lease of a run expires in it */
 #define ECHO_BYTES 56     /* both frames are then within two bytes of those of an acquire */
@@ -93,7 +92,7 @@ acquire_keep(struct slot *slot, const ProtobufCBinaryData *answer)
 
 	if (response == NULL || response->lease_id == NULL)
 		return false;
-	snprintf(slot->id, sizeof slot->id, "%s", response->lease_id);
+	snprintf(slot->id, sizeof(slot->id), "%s", response->lease_id);
 	titen__v1__lease_acquire_response__free_unpacked(response, NULL);
 	return true;
 }
@@ -128,7 +127,7 @@ create_keep(struct slot *slot, const ProtobufCBinaryData *answer)
 
 	if (response == NULL || response->handoff_id == NULL)
 		return false;
-	snprintf(slot->id, sizeof slot->id, "%s", response->handoff_id);
+	snprintf(slot->id, sizeof(slot->id), "%s", response->handoff_id);
 	titen__v1__handoff_create_response__free_unpacked(response, NULL);
 	return true;
 }
@@ -152,7 +151,7 @@ echo_pack(struct slot *slot, uint8_t *out)
 
 	(void)slot;
 	request.has_payload = true;
-	request.payload = (ProtobufCBinaryData){ .len = sizeof text, .data = text };
+	request.payload = (ProtobufCBinaryData){ .len = sizeof(text), .data = text };
 	return pack(&request.base, out);
 }
 
@@ -275,11 +274,11 @@ bench_nng_filler(struct bench_nng *nng)
 struct bench_nng *
 bench_nng_new(struct arena *arena, const struct bench_nng_options *options)
 {
-	struct bench_nng *nng = arena_alloc(arena, sizeof *nng);
+	struct bench_nng *nng = arena_alloc(arena, sizeof(*nng));
 
 	nng->options = *options;
 	nng->run = randombytes_random();
-	nng->slots = arena_alloc(arena, (size_t)options->outstanding * sizeof *nng->slots);
+	nng->slots = arena_alloc(arena, (size_t)options->outstanding * sizeof(*nng->slots));
 	for (int i = 0; i < options->outstanding; i++) {
 		nng->slots[i].nng = nng;
 		nng->slots[i].number = i;

@@ -4,7 +4,6 @@
  * everything. When a server runs on the database it is asked, through the socket only the owner can
  * reach; otherwise the database is opened, or made, here.
  */
-#include <argp.h>
 #include <errno.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -13,10 +12,12 @@
 
 #include "key.pb-c.h"
 #include "cmd/command.h"
+#include "cmd/config.h"
 #include "cmd/database.h"
 #include "cmd/json_rpc.h"
 #include "cmd/remote.h"
 #include "core/rpc.h"
+#include "core/rules.h"
 
 #define METHOD "titen.v1.KeyService/Bootstrap"
 
@@ -28,7 +29,8 @@ struct bootstrap {
 
 static const struct argp_option options[] = {
 	{ "db", 'd', "FILE", 0,
-	    "The database, made when it is not there (TITEN_DB; default titen.db)", 0 },
+	    "The database, made when it is not there (TITEN_DB; default " CONFIG_DB_DEFAULT ")",
+	    0 },
 	{ "org", 'o', "NAME", 0, "Name of the organization", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
@@ -39,7 +41,7 @@ static const char doc[] =
     "Example:\n"
     "  titen bootstrap --db titen.db --org acme\n\n"
     "Prints one JSON object: organization_id, principal_id, key_id and api_key. The key is shown "
-    "this once.\n";
+    "this once.\n\n" EXIT_CODES_HELP;
 
 static error_t
 bootstrap_option(int key, char *arg, struct argp_state *state)
@@ -88,6 +90,22 @@ bootstrap_there(struct bootstrap *b, const char *url)
 	return code;
 }
 
+/* What the core would refuse is refused before there is a database for it. */
+static int
+bootstrap_check(struct bootstrap *b)
+{
+	struct call c;
+	enum status st;
+
+	call_init(&c, b->arena, NULL, NULL);
+	c.method = method_find(METHOD);
+	c.request = &b->request.base;
+	st = rules_check(&c);
+	if (st != STATUS_OK)
+		return command_fail(command_exit_of(st), "%s: %s", status_reason(st), c.message);
+	return EXIT_OK;
+}
+
 static void
 bootstrap_done(struct call *c)
 {
@@ -124,11 +142,14 @@ bootstrap_here(struct bootstrap *b, const char *path)
 	const struct core_options wanted = {
 		.path = path, .create = true, .revision = TITEN_REVISION
 	};
-	char error[256];
+	char error[ERROR_BYTES];
 	struct core *core;
+	int code = bootstrap_check(b);
 
+	if (code != EXIT_OK)
+		return code;
 	umask(077);
-	core = core_open(&wanted, error, sizeof error);
+	core = core_open(&wanted, error, sizeof(error));
 	if (core == NULL)
 		return command_fail(EXIT_ERROR, "%s", error);
 	return bootstrap_submit(b, &core);
@@ -144,8 +165,8 @@ bootstrap_run(struct arena *arena, int argc, char **argv)
 	const char *path;
 	const char *url;
 
-	b.db = variable != NULL && variable[0] != '\0' ? variable : "titen.db";
-	argp_parse(&argp, argc, argv, 0, NULL, &b);
+	b.db = variable != NULL && variable[0] != '\0' ? variable : CONFIG_DB_DEFAULT;
+	command_parse(&argp, 0, argc, argv, &b);
 	path = database_path(arena, b.db, &error);
 	if (path == NULL)
 		return command_fail(EXIT_ERROR, "%s", error);

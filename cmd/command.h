@@ -8,10 +8,13 @@
 #ifndef TITEN_CMD_COMMAND_H
 #define TITEN_CMD_COMMAND_H
 
+#include <argp.h>
 #include <stddef.h>
 
 #include "core/arena.h"
 #include "core/status.h"
+
+#define ERROR_BYTES 256 /* what other layers say is wrong, one line for people */
 
 /* Exit codes that a script or an agent can branch on. */
 enum command_exit {
@@ -25,11 +28,13 @@ enum command_exit {
 	EXIT_RATE_LIMITED = 9,
 	EXIT_BUG = 70, /* the program contradicts itself (sysexits.h) */
 	EXIT_TIMED_OUT = 124,
+	EXIT_SIGNALLED = 130, /* stopped at once, as shells say it for SIGINT */
 };
 
 #define EXIT_CODES_HELP                                                                            \
 	"Exit codes: 0 done, 1 error, 2 usage, 4 key or permission, 5 not found,\n"                \
-	"6 conflict, 8 server unreachable, 9 rate limited, 124 timed out.\n"
+	"6 conflict, 8 server unreachable, 9 rate limited, 70 a bug of this program,\n"            \
+	"124 timed out, 130 stopped at once by a second signal.\n"
 
 struct command {
 	const char *name; /* NULL behind the last */
@@ -43,6 +48,7 @@ int bootstrap_run(struct arena *arena, int argc, char **argv);
 int key_run(struct arena *arena, int argc, char **argv);
 int rpc_run(struct arena *arena, int argc, char **argv);
 int gateway_run(struct arena *arena, int argc, char **argv);
+int bench_run(struct arena *arena, int argc, char **argv);
 
 struct command_group {
 	const char *doc;      /* one line above the list of commands */
@@ -50,7 +56,10 @@ struct command_group {
 	const struct command *commands;
 };
 
-/* Run the command that ARGV names; gives its exit code. Help and version end the process. */
+/* Parse as argp_parse(3) does; -h is --help, too. Help, version and mistakes end the process. */
+void command_parse(const struct argp *argp, unsigned flags, int argc, char **argv, void *input);
+
+/* Run the command that ARGV names; gives its exit code. "help NAME..." is "NAME... --help". */
 int command_dispatch(const struct command_group *group, struct arena *arena, int argc, char **argv);
 
 /* "titen: error: ..." on standard error; gives CODE back. */

@@ -8,15 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/address.h"
+
 static const struct setting {
 	const char *name; /* in section [serve] of the file */
 	const char *variable;
 	const char *standard;
 	bool list;
 } settings[CONFIG_KEYS] = {
-	[CONFIG_DB] = { "db", "TITEN_DB", "titen.db", false },
-	[CONFIG_HTTP] = { "http", "TITEN_HTTP", "127.0.0.1:8787", false },
-	[CONFIG_RPC] = { "rpc", "TITEN_RPC", "tcp://127.0.0.1:8788", true },
+	[CONFIG_DB] = { "db", "TITEN_DB", CONFIG_DB_DEFAULT, false },
+	[CONFIG_HTTP] = { "http", "TITEN_HTTP", CONFIG_HTTP_DEFAULT, false },
+	[CONFIG_RPC] = { "rpc", "TITEN_RPC", CONFIG_RPC_DEFAULT, true },
 	[CONFIG_EVENTS] = { "events", "TITEN_EVENTS", "off", true },
 };
 
@@ -33,10 +35,26 @@ config_add(struct config_source *source, struct arena *arena, enum config_key ke
 		*text = arena_printf(arena, "%s %s", *text, item);
 }
 
+/* --- the file */
+
 struct file_reader {
 	struct config_source *source;
 	struct arena *arena;
+	FILE *file;
+	int line;            /* that was read last */
+	int unknown_line;    /* the first that sets what we do not know; 0: none */
+	const char *unknown; /* what that is */
 };
+
+/* The parser counts its lines in the same way, but tells only in the end. */
+static char *
+file_line(char *text, int bytes, void *user)
+{
+	struct file_reader *reader = user;
+
+	reader->line++;
+	return fgets(text, bytes, reader->file);
+}
 
 /* Zero makes the parser remember the line: a setting we do not know is a mistake, not a comment. */
 static int
@@ -44,134 +62,143 @@ file_setting(void *user, const char *section, const char *name, const char *valu
 {
 	struct file_reader *reader = user;
 
-	if (strcmp(section, "serve") != 0)
-		return 0;
-	for (int key = 0; key < CONFIG_KEYS; key++) {
+	for (int key = 0; key < CONFIG_KEYS && strcmp(section, "serve") == 0; key++) {
 		if (strcmp(settings[key].name, name) != 0)
 			continue;
 		config_add(reader->source, reader->arena, (enum config_key)key,
 		    arena_text(reader->arena, value));
 		return 1;
 	}
+	if (reader->unknown_line == 0) {
+		reader->unknown_line = reader->line;
+		reader->unknown = arena_printf(reader->arena, "[%s] %s", section, name);
+	}
 	return 0;
 }
 
 static const char *
-file_read(struct config_source *source, struct arena *arena, const char *path)
+file_fault(const struct file_reader *reader, const char *path, int line)
 {
-	struct file_reader reader = { source, arena };
-	FILE *file = fopen(path, "re");
-	int line;
-
-	if (file == NULL)
-		return arena_printf(arena, "%s: %s", path, strerror(errno));
-	line = ini_parse_file(file, file_setting, &reader);
-	fclose(file);
-	if (line > 0)
-		return arena_printf(arena, "%s:%d: no setting of section [serve]", path, line);
-	return line == 0 ? NULL : arena_printf(arena, "%s: cannot be read", path);
-}
-
-static void
-environment_read(struct config_source *source)
-{
-	for (int key = 0; key < CONFIG_KEYS; key++) {
-		const char *text = getenv(settings[key].variable);
-		if (text != NULL && text[0] != '\0')
-			source->text[key] = text;
-	}
+	if (line < 0)
+		return arena_printf(reader->arena, "%s: cannot be read", path);
+	if (line != reader->unknown_line)
+		return arena_printf(reader->arena, "%s:%d: is not NAME = VALUE", path, line);
+	return arena_printf(reader->arena,
+	    "%s:%d: '%s' is no setting; there are db, http, rpc and events in [serve]", path, line,
+	    reader->unknown);
 }
 
 static bool
-host_port_fits(const char *text, long port_min)
+file_read(
+    struct config_source *source_r, struct arena *arena, const char *path, const char **error_r)
 {
-	const char *colon = strrchr(text, ':');
-	size_t digits;
-	long port;
+	struct file_reader reader = { .source = source_r, .arena = arena };
+	int line;
 
-	if (colon == NULL || colon == text || strpbrk(text, "/ ") != NULL)
+	reader.file = fopen(path, "re");
+	if (reader.file == NULL) {
+		*error_r = arena_printf(arena, "%s: %s", path, strerror(errno));
 		return false;
-	digits = strspn(colon + 1, "0123456789");
-	if (digits == 0 || digits > 5 || colon[1 + digits] != '\0')
-		return false;
-	port = strtol(colon + 1, NULL, 10);
-	return port >= port_min && port <= 65535;
-}
-
-/* Port 0 is refused where nobody could learn the port in use. */
-static const char *
-url_fault(const char *url)
-{
-	if (strncmp(url, "tcp://", 6) == 0)
-		return host_port_fits(url + 6, 1) ? NULL : "is not tcp://HOST:PORT";
-	if (strncmp(url, "ipc:///", 7) != 0)
-		return "is neither tcp://HOST:PORT nor ipc:///PATH";
-	if (strlen(url + 6) > SOCKET_PATH_BYTES)
-		return "has a path longer than the 107 bytes of a local socket";
-	return NULL;
-}
-
-static const char *
-urls_split(const char *urls[CONFIG_URLS_MAX + 1], struct arena *arena, const char *text)
-{
-	char *rest = arena_text(arena, text);
-	int n = 0;
-
-	if (strcmp(text, "off") == 0)
-		return NULL;
-	for (char *url; (url = strtok_r(rest, BLANKS, &rest)) != NULL;) {
-		const char *fault = url_fault(url);
-		if (fault != NULL)
-			return arena_printf(arena, "%s %s", url, fault);
-		if (n == CONFIG_URLS_MAX)
-			return arena_printf(arena, "more than %d urls", CONFIG_URLS_MAX);
-		urls[n++] = url;
 	}
-	return NULL;
+	line = ini_parse_stream(file_line, &reader, file_setting, &reader);
+	if (line == 0 && ferror(reader.file))
+		line = -1;
+	fclose(reader.file);
+	if (line != 0)
+		*error_r = file_fault(&reader, path, line);
+	return line == 0;
 }
 
-/* NULL, or what does not fit. */
-static const char *
-config_fill(struct config *config, struct arena *arena, const char *const text[CONFIG_KEYS])
+/* --- who says what */
+
+/* A setting's text, and by what name people know who said it. */
+struct value {
+	const char *text;
+	const char *place;
+};
+
+static struct value
+value_pick(struct arena *arena, enum config_key key, const struct config_source *flags,
+    const char *file, const struct config_source *read)
 {
+	const struct setting *setting = &settings[key];
+	const char *variable = getenv(setting->variable);
+
+	if (flags->text[key] != NULL)
+		return (
+		    struct value){ flags->text[key], arena_printf(arena, "--%s", setting->name) };
+	if (variable != NULL && variable[0] != '\0')
+		return (struct value){ variable, setting->variable };
+	if (read->text[key] != NULL)
+		return (struct value){ read->text[key],
+			arena_printf(arena, "%s: %s", file, setting->name) };
+	return (struct value){ setting->standard, setting->name };
+}
+
+/* --- what it must look like */
+
+static bool
+value_fault(struct arena *arena, const struct value *value, const char *fault, const char **error_r)
+{
+	*error_r = arena_printf(arena, "%s: %s", value->place, fault);
+	return false;
+}
+
+/* Only the port of the first tcp url can be told when the system chooses it. */
+static bool
+urls_split(const char *urls_r[CONFIG_URLS_MAX + 1], struct arena *arena, const struct value *value,
+    const char **error_r)
+{
+	char *rest = arena_text(arena, value->text);
+	const char *fault;
+	int n = 0, tcp = 0;
+
+	if (strcmp(value->text, "off") == 0)
+		return true;
+	for (char *url; (url = strtok_r(rest, BLANKS, &rest)) != NULL;) {
+		if (!address_url(arena, url, &fault))
+			return value_fault(arena, value, fault, error_r);
+		if (strncmp(url, "tcp:", 4) == 0 && tcp++ > 0 && address_any_port(url))
+			return value_fault(
+			    arena, value, "only the first tcp url may have port 0", error_r);
+		if (n == CONFIG_URLS_MAX)
+			return value_fault(arena, value,
+			    arena_printf(arena, "more than %d urls", CONFIG_URLS_MAX), error_r);
+		urls_r[n++] = url;
+	}
+	return true;
+}
+
+static bool
+config_fill(struct config *config_r, struct arena *arena, const struct value values[CONFIG_KEYS],
+    const char **error_r)
+{
+	const struct value *http = &values[CONFIG_HTTP];
 	const char *fault;
 
-	memset(config, 0, sizeof *config);
-	config->db = text[CONFIG_DB];
-	if (config->db[0] == '\0')
-		return "db: the name of the database is empty";
-	if (strcmp(text[CONFIG_HTTP], "off") != 0)
-		config->http = text[CONFIG_HTTP];
-	if (config->http != NULL && !host_port_fits(config->http, 0))
-		return arena_printf(arena, "http: %s is neither HOST:PORT nor 'off'", config->http);
-	fault = urls_split(config->rpc, arena, text[CONFIG_RPC]);
-	if (fault != NULL)
-		return arena_printf(arena, "rpc: %s", fault);
-	fault = urls_split(config->events, arena, text[CONFIG_EVENTS]);
-	return fault == NULL ? NULL : arena_printf(arena, "events: %s", fault);
+	memset(config_r, 0, sizeof(*config_r));
+	config_r->db = values[CONFIG_DB].text;
+	if (config_r->db[0] == '\0')
+		return value_fault(
+		    arena, &values[CONFIG_DB], "the name of the database is empty", error_r);
+	if (strcmp(http->text, "off") != 0)
+		config_r->http = http->text;
+	if (config_r->http != NULL && !address_http(arena, config_r->http, &fault))
+		return value_fault(arena, http, fault, error_r);
+	return urls_split(config_r->rpc, arena, &values[CONFIG_RPC], error_r) &&
+	       urls_split(config_r->events, arena, &values[CONFIG_EVENTS], error_r);
 }
 
 bool
-config_resolve(struct config *config, struct arena *arena, const struct config_source *flags,
+config_resolve(struct config *config_r, struct arena *arena, const struct config_source *flags,
     const char *file, const char **error_r)
 {
-	struct config_source environment = { { NULL } };
 	struct config_source read = { { NULL } };
-	const char *text[CONFIG_KEYS];
+	struct value values[CONFIG_KEYS];
 
-	*error_r = file == NULL ? NULL : file_read(&read, arena, file);
-	if (*error_r != NULL)
+	if (file != NULL && !file_read(&read, arena, file, error_r))
 		return false;
-	environment_read(&environment);
-	for (int key = 0; key < CONFIG_KEYS; key++) {
-		text[key] = flags->text[key];
-		if (text[key] == NULL)
-			text[key] = environment.text[key];
-		if (text[key] == NULL)
-			text[key] = read.text[key];
-		if (text[key] == NULL)
-			text[key] = settings[key].standard;
-	}
-	*error_r = config_fill(config, arena, text);
-	return *error_r == NULL;
+	for (int key = 0; key < CONFIG_KEYS; key++)
+		values[key] = value_pick(arena, (enum config_key)key, flags, file, &read);
+	return config_fill(config_r, arena, values, error_r);
 }

@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cmd/config.h"
+#include "cmd/address.h"
 
 #define IPC "ipc://"
 
@@ -53,21 +53,24 @@ database_url(struct arena *arena, const char *path)
 	return strlen(url) - strlen(IPC) > SOCKET_PATH_BYTES ? NULL : url;
 }
 
-const char *
-database_make_run(struct arena *arena, const char *path)
+bool
+database_make_run(struct arena *arena, const char *path, const char **error_r)
 {
 	const char *run = arena_printf(arena, "%s.run", path);
 	struct stat st;
 
 	if (mkdir(run, 0700) == 0)
-		return NULL;
-	if (errno != EEXIST || lstat(run, &st) != 0)
-		return arena_printf(arena, "%s: %s", run, strerror(errno));
-	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
-		return arena_printf(arena, "%s is not a directory of this user", run);
-	if (chmod(run, 0700) != 0)
-		return arena_printf(arena, "%s: %s", run, strerror(errno));
-	return NULL;
+		return true;
+	if (errno == EEXIST && lstat(run, &st) == 0) {
+		if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid()) {
+			*error_r = arena_printf(arena, "%s is not a directory of this user", run);
+			return false;
+		}
+		if (chmod(run, 0700) == 0)
+			return true;
+	}
+	*error_r = arena_printf(arena, "%s: %s", run, strerror(errno));
+	return false;
 }
 
 bool
@@ -79,8 +82,8 @@ database_served(const char *url)
 
 	if (fd < 0)
 		return false;
-	strncpy(address.sun_path, url + strlen(IPC), sizeof address.sun_path - 1);
-	served = connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
+	strncpy(address.sun_path, url + strlen(IPC), sizeof(address.sun_path) - 1);
+	served = connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
 	close(fd);
 	return served;
 }

@@ -17,8 +17,8 @@ const char *database_path(struct arena *arena, const char *file, const char **er
 /* ipc:///PATH.run/rpc.sock of an absolute path. NULL when a socket cannot have so long a name. */
 const char *database_url(struct arena *arena, const char *path);
 
-/* Make PATH.run (mode 0700), or see that it is ours. NULL, or one line that says what is wrong. */
-const char *database_make_run(struct arena *arena, const char *path);
+/* Make PATH.run (mode 0700), or see that it is ours. False: *ERROR_R is one line. */
+bool database_make_run(struct arena *arena, const char *path, const char **error_r);
 
 /* Whether a server listens on that url. */
 bool database_served(const char *url);

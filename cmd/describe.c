@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A server answers with the descriptors of everything it knows, comments included; nothing of this
- * program's own tables is asked here. First finding and printing, then the two commands.
+ * Both work on the descriptors of everything there is, comments included: those of a server, which
+ * may be another version, when one is named; else those of this program, which also has the table
+ * with routes and scopes. First finding and printing, then where it all comes from.
  */
 #include "cmd/describe.h"
 
-#include <argp.h>
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "descriptors.h"
+#include "reflection.pb-c.h"
 #include "cmd/command.h"
+#include "cmd/json_rpc.h"
+#include "cmd/nearest.h"
 #include "cmd/remote.h"
 #include "gateway/comments.h"
-#include "reflection.pb-c.h"
+#include "gateway/route.h"
 
 #define FDP(name) Google__Protobuf__##name
 #define SERVICE_SUFFIX "Service"
@@ -23,11 +27,12 @@
 struct describe {
 	struct arena *arena;
 	const char *url;
-	const char *name; /* what to describe */
+	const char *name;       /* what to describe; NULL: list all */
+	struct nearest nearest; /* to it */
 	FDP(FileDescriptorSet) * set;
 };
 
-/* --- names --- */
+/* --- names */
 
 /* ".titen.v1.Lease" without what FILE puts before its names. */
 static const char *
@@ -40,24 +45,40 @@ type_text(const FDP(FileDescriptorProto) * file, const char *type)
 	return strncmp(type, package, bytes) == 0 && type[bytes] == '.' ? type + bytes + 1 : type;
 }
 
+static char *
+lower(char *text)
+{
+	for (char *p = text; *p != '\0'; p++)
+		*p = (char)tolower((unsigned char)*p);
+	return text;
+}
+
+/* "lease.acquire" */
+static const char *
+short_name(struct describe *d, const FDP(ServiceDescriptorProto) * service,
+    const FDP(MethodDescriptorProto) * method)
+{
+	size_t bytes = strlen(service->name), suffix = strlen(SERVICE_SUFFIX);
+
+	if (bytes > suffix && strcmp(service->name + bytes - suffix, SERVICE_SUFFIX) == 0)
+		bytes -= suffix;
+	return lower(arena_printf(d->arena, "%.*s.%s", (int)bytes, service->name, method->name));
+}
+
 /* As people write it: titen.v1.LeaseService/Acquire, LeaseService/Acquire, lease.acquire. */
 static bool
 method_is(struct describe *d, const FDP(FileDescriptorProto) * file,
     const FDP(ServiceDescriptorProto) * service, const FDP(MethodDescriptorProto) * method)
 {
-	size_t bytes = strlen(service->name), suffix = strlen(SERVICE_SUFFIX);
 	const char *name = arena_printf(d->arena, "%s/%s", service->name, method->name);
+	const char *alias = short_name(d, service, method);
 
-	if (strcmp(d->name, name) == 0 ||
-	    strcmp(d->name, arena_printf(d->arena, "%s.%s", file->package, name)) == 0)
-		return true;
-	if (bytes > suffix && strcmp(service->name + bytes - suffix, SERVICE_SUFFIX) == 0)
-		bytes -= suffix;
-	return strcasecmp(d->name,
-		   arena_printf(d->arena, "%.*s.%s", (int)bytes, service->name, method->name)) == 0;
+	nearest_offer(&d->nearest, alias);
+	return strcmp(d->name, name) == 0 || strcasecmp(d->name, alias) == 0 ||
+	       strcmp(d->name, arena_printf(d->arena, "%s.%s", file->package, name)) == 0;
 }
 
-/* --- printing --- */
+/* --- printing */
 
 static void
 comment_print(struct describe *d, const char *indent, const char *full_name)
@@ -75,14 +96,10 @@ field_type_text(
 {
 	const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value(
 	    &google__protobuf__field_descriptor_proto__type__descriptor, (int)f->type);
-	char *text;
 
 	if (f->type_name != NULL)
 		return type_text(file, f->type_name);
-	text = arena_text(d->arena, value == NULL ? "?" : value->name + strlen("TYPE_"));
-	for (char *p = text; *p != '\0'; p++)
-		*p = (char)tolower((unsigned char)*p);
-	return text;
+	return lower(arena_text(d->arena, value == NULL ? "?" : value->name + strlen("TYPE_")));
 }
 
 static void
@@ -124,6 +141,7 @@ messages_describe(struct describe *d, const FDP(FileDescriptorProto) * file, con
 	for (size_t i = 0; !found && i < n; i++) {
 		const char *full = arena_printf(d->arena, "%s.%s", before, types[i]->name);
 
+		nearest_offer(&d->nearest, type_text(file, full));
 		found = strcmp(name, full) == 0 || strcmp(name, type_text(file, full)) == 0;
 		if (found)
 			message_print(d, file, types[i], full);
@@ -168,6 +186,14 @@ method_describe(struct describe *d, const FDP(FileDescriptorProto) * file,
 	message_describe(d, method->output_type + 1);
 }
 
+static void
+method_row(struct describe *d, const FDP(FileDescriptorProto) * file,
+    const FDP(ServiceDescriptorProto) * service, const FDP(MethodDescriptorProto) * method)
+{
+	printf("%-20s  ", short_name(d, service, method));
+	method_print(file, service, method);
+}
+
 /* Every method of FILE that D names; all of them when it names nothing. */
 static size_t
 methods_show(struct describe *d, const FDP(FileDescriptorProto) * file)
@@ -179,7 +205,7 @@ methods_show(struct describe *d, const FDP(FileDescriptorProto) * file)
 
 		for (size_t j = 0; j < service->n_method; j++) {
 			if (d->name == NULL)
-				method_print(file, service, service->method[j]);
+				method_row(d, file, service, service->method[j]);
 			else if (method_is(d, file, service, service->method[j]))
 				method_describe(d, file, service, service->method[j]);
 			else
@@ -190,9 +216,17 @@ methods_show(struct describe *d, const FDP(FileDescriptorProto) * file)
 	return shown;
 }
 
-/* --- the server --- */
+/* --- where it comes from */
 
 /* Gives an exit code. */
+static int
+set_unpack(struct describe *d, const uint8_t *bytes, size_t n)
+{
+	d->set = google__protobuf__file_descriptor_set__unpack(&d->arena->decoder, n, bytes);
+	return d->set != NULL ? EXIT_OK
+			      : command_fail(EXIT_ERROR, "the descriptors cannot be read");
+}
+
 static int
 set_fetch(struct describe *d)
 {
@@ -208,24 +242,53 @@ set_fetch(struct describe *d)
 		const PB(ReflectionDescribeResponse) *response =
 		    (const PB(ReflectionDescribeResponse) *)call.response;
 
-		d->set = google__protobuf__file_descriptor_set__unpack(&d->arena->decoder,
-		    response->file_descriptor_set.len, response->file_descriptor_set.data);
-		if (d->set == NULL)
-			code = command_fail(
-			    EXIT_ERROR, "%s: the descriptors cannot be read", remote.url);
+		code = set_unpack(
+		    d, response->file_descriptor_set.data, response->file_descriptor_set.len);
 	}
 	remote_call_free(&call);
 	remote_close(&remote);
 	return code;
 }
 
-/* --- the commands --- */
+static bool
+server_named(const struct describe *d)
+{
+	return d->url != NULL || remote_named() != NULL;
+}
+
+static const char *
+right_text(enum right right)
+{
+	switch (right) {
+	case RIGHT_KEY:
+		return "(any key)";
+	case RIGHT_PUBLIC:
+		return "(no key)";
+	case RIGHT_LOCAL:
+		return "(the owner)";
+	default:
+		return scope_text(right);
+	}
+}
+
+static void
+table_print(struct arena *arena)
+{
+	for (size_t i = 0; i < methods_count(); i++) {
+		const struct method *m = method_at(i);
+		const char *door = m->verb == VERB_NONE ? "-" : route_verb(m->verb);
+
+		printf("%-20s  %-6s %-34s %-18s %s\n", json_rpc_short_name(arena, m), door, m->path,
+		    right_text(m->right), m->summary);
+	}
+}
+
+/* --- the commands */
 
 enum { OPTION_URL = 'u' };
 
 static const struct argp_option options[] = {
-	{ "url", OPTION_URL, "URL", 0, "The server (TITEN_RPC_URL; default tcp://127.0.0.1:8788)",
-	    0 },
+	{ "url", OPTION_URL, "URL", 0, "Ask this server (TITEN_RPC_URL)", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -265,11 +328,20 @@ int
 describe_list_run(struct arena *arena, int argc, char **argv)
 {
 	static const struct argp argp = { options, list_option, NULL,
-		"List every call of a server.\v" EXIT_CODES_HELP, NULL, NULL, NULL };
+		"List every call: its name, its REST route, the scope it needs, what it does. Of a "
+		"server, when one is named, what that says of itself.\v"
+		"Examples:\n"
+		"  titen rpc list\n"
+		"  titen rpc list --url " CONFIG_RPC_DEFAULT "\n\n" EXIT_CODES_HELP,
+		NULL, NULL, NULL };
 	struct describe d = { .arena = arena };
 	int code;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &d);
+	command_parse(&argp, 0, argc, argv, &d);
+	if (!server_named(&d)) {
+		table_print(arena);
+		return EXIT_OK;
+	}
 	code = set_fetch(&d);
 	for (size_t i = 0; code == EXIT_OK && i < d.set->n_file; i++)
 		methods_show(&d, d.set->file[i]);
@@ -280,7 +352,8 @@ int
 describe_run(struct arena *arena, int argc, char **argv)
 {
 	static const struct argp argp = { options, describe_option, "METHOD|MESSAGE",
-		"Show a call or a message of a server, as its .proto files have it.\v"
+		"Show a call or a message, as the .proto files have it: those of this program, or "
+		"of a server when one is named.\v"
 		"Examples:\n"
 		"  titen rpc describe lease.acquire\n"
 		"  titen rpc describe Handoff\n\n" EXIT_CODES_HELP,
@@ -289,12 +362,14 @@ describe_run(struct arena *arena, int argc, char **argv)
 	size_t shown = 0;
 	int code;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &d);
-	code = set_fetch(&d);
+	command_parse(&argp, 0, argc, argv, &d);
+	nearest_begin(&d.nearest, d.name);
+	code = server_named(&d) ? set_fetch(&d)
+				: set_unpack(&d, titen_descriptors, titen_descriptors_bytes);
 	for (size_t i = 0; code == EXIT_OK && i < d.set->n_file; i++)
 		shown += methods_show(&d, d.set->file[i]);
 	if (code == EXIT_OK && shown == 0 && !message_describe(&d, d.name))
-		code =
-		    command_fail(EXIT_NOT_FOUND, "the server has no call or message '%s'", d.name);
+		code = command_fail(EXIT_NOT_FOUND, "there is no call or message '%s'%s", d.name,
+		    nearest_hint(&d.nearest, arena));
 	return code;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `titen rpc list` and `titen rpc describe`: what a server says of itself by Reflection. */
+/* `titen rpc list` and `titen rpc describe`: what this program knows, or what a server says of
+ * itself by Reflection. */
 #ifndef TITEN_CMD_DESCRIBE_H
 #define TITEN_CMD_DESCRIBE_H
 

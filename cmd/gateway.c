@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* `titen gateway`: the REST door alone, in front of a core in another process. */
-#include <argp.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/address.h"
 #include "cmd/command.h"
+#include "cmd/config.h"
 #include "cmd/stop.h"
 #include "gateway/gateway.h"
-
-#define ERROR_BYTES 256 /* one line for people */
 
 enum { OPTION_CORE = 'c', OPTION_HTTP = 'H' };
 
 static const struct argp_option options[] = {
 	{ "core", OPTION_CORE, "URL", 0, "The core: tcp://HOST:PORT or ipc:///PATH", 0 },
-	{ "http", OPTION_HTTP, "HOST:PORT", 0, "Serve REST there (default 127.0.0.1:8787)", 0 },
+	{ "http", OPTION_HTTP, "HOST:PORT", 0, "Serve REST there (default " CONFIG_HTTP_DEFAULT ")",
+	    0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -24,7 +24,7 @@ static const char doc[] =
     "Examples:\n"
     "  titen serve --db titen.db --http off --rpc tcp://127.0.0.1:8788\n"
     "  titen gateway --core tcp://127.0.0.1:8788 --http 127.0.0.1:8787\n\n"
-    "The first signal answers what is under way; a second one stops at once.\n";
+    "The first signal answers what is under way; a second one stops at once.\n\n" EXIT_CODES_HELP;
 
 static error_t
 gateway_option(int key, char *arg, struct argp_state *state)
@@ -56,20 +56,50 @@ outstanding(void *arg)
 	return gateway_outstanding(arg);
 }
 
+static int
+addresses_check(struct arena *arena, const struct gateway_options *wanted)
+{
+	const char *error;
+
+	if (!address_url(arena, wanted->core_url, &error))
+		return command_fail(EXIT_USAGE, "--core: %s", error);
+	if (!address_http(arena, wanted->listen, &error))
+		return command_fail(EXIT_USAGE, "--http: %s", error);
+	return EXIT_OK;
+}
+
+/* NULL: it has been said why not. */
+static struct gateway *
+start(struct arena *arena, const struct gateway_options *wanted)
+{
+	char said[ERROR_BYTES] = "";
+	const char *error = said;
+	struct gateway *gateway = gateway_start(wanted, said, sizeof(said));
+
+	if (gateway == NULL) {
+		address_free(arena, wanted->listen, &error);
+		command_fail(EXIT_ERROR, "%s", error);
+	}
+	return gateway;
+}
+
 int
 gateway_run(struct arena *arena, int argc, char **argv)
 {
 	static const struct argp argp = { options, gateway_option, NULL, doc, NULL, NULL, NULL };
-	struct gateway_options wanted = { .listen = "127.0.0.1:8787", .revision = TITEN_REVISION };
-	char error[ERROR_BYTES] = "";
+	struct gateway_options wanted = { .listen = CONFIG_HTTP_DEFAULT,
+		.revision = TITEN_REVISION };
 	struct gateway *gateway;
+	int code;
 
-	(void)arena;
-	argp_parse(&argp, argc, argv, 0, NULL, &wanted);
+	command_parse(&argp, 0, argc, argv, &wanted);
+	code = addresses_check(arena, &wanted);
+	if (code != EXIT_OK)
+		return code;
 	stop_block();
-	gateway = gateway_start(&wanted, error, sizeof error);
+	gateway = start(arena, &wanted);
 	if (gateway == NULL)
-		return command_fail(EXIT_ERROR, "%s", error);
+		return EXIT_ERROR;
 	printf("listening http://%.*s:%d\n", (int)strcspn(wanted.listen, ":"), wanted.listen,
 	    gateway_port(gateway));
 	fflush(stdout);

@@ -28,7 +28,7 @@ histogram_add(struct histogram *h, int64_t value)
 	int shift = value_shift(kept);
 	int64_t bucket = (int64_t)shift * BUCKETS_PER_SHIFT + (kept >> shift);
 
-	assert((size_t)bucket < sizeof h->buckets / sizeof h->buckets[0]);
+	assert((size_t)bucket < sizeof(h->buckets) / sizeof(h->buckets[0]));
 	h->buckets[bucket]++;
 	h->count++;
 	if (value > h->max)

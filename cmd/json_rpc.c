@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cmd/nearest.h"
 #include "core/json_read.h"
 #include "core/json_write.h"
 #include "gateway/render.h"
@@ -49,29 +50,73 @@ json_rpc_method(const char *name)
 	return NULL;
 }
 
-ProtobufCMessage *
-json_rpc_request(struct arena *arena, const struct method *method, const char *text, size_t bytes,
-    const char **error_r)
+const char *
+json_rpc_hint(struct arena *arena, const char *name)
+{
+	struct nearest nearest;
+
+	nearest_begin(&nearest, name);
+	for (size_t i = 0; i < methods_count(); i++)
+		nearest_offer(&nearest, json_rpc_short_name(arena, method_at(i)));
+	return nearest_hint(&nearest, arena);
+}
+
+/* No request has messages as fields, so there are no members further in. */
+static bool
+members_known(
+    struct arena *arena, const struct method *method, json_t *object, const char **error_r)
+{
+	const ProtobufCMessageDescriptor *type = method->request;
+	struct nearest nearest;
+	const char *name;
+	json_t *value;
+
+	json_object_foreach (object, name, value) {
+		if (protobuf_c_message_descriptor_get_field_by_name(type, name) != NULL)
+			continue;
+		nearest_begin(&nearest, name);
+		for (unsigned i = 0; i < type->n_fields; i++)
+			nearest_offer(&nearest, type->fields[i].name);
+		*error_r = arena_printf(arena, "%s is not a field of %s%s", name,
+		    json_rpc_short_name(arena, method), nearest_hint(&nearest, arena));
+		return false;
+	}
+	return true;
+}
+
+static ProtobufCMessage *
+request_from(struct arena *arena, const struct method *method, json_t *object, const char **error_r)
 {
 	struct call c;
-	json_t *object = json_read(arena, text, bytes, JSON_DEPTH_MAX, error_r);
 	enum status st;
 
-	if (object == NULL)
-		return NULL;
 	if (!json_is_object(object)) {
-		json_done(object);
 		*error_r = "is not a JSON object";
 		return NULL;
 	}
+	if (!members_known(arena, method, object, error_r))
+		return NULL;
 	call_init(&c, arena, NULL, NULL);
 	c.method = method;
 	st = transcode_begin(&c);
 	if (st == STATUS_OK)
 		st = transcode_object(&c, object);
-	json_done(object);
 	*error_r = c.message == NULL ? status_reason(st) : c.message;
 	return st == STATUS_OK ? c.request : NULL;
+}
+
+ProtobufCMessage *
+json_rpc_request(struct arena *arena, const struct method *method, const char *text, size_t bytes,
+    const char **error_r)
+{
+	json_t *object = json_read(arena, text, bytes, JSON_DEPTH_MAX, error_r);
+	ProtobufCMessage *request;
+
+	if (object == NULL)
+		return NULL;
+	request = request_from(arena, method, object, error_r);
+	json_done(object);
+	return request;
 }
 
 ProtobufCMessage *

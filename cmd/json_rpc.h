@@ -20,7 +20,11 @@ const struct method *json_rpc_method(const char *name);
 /* "lease.acquire" */
 const char *json_rpc_short_name(struct arena *arena, const struct method *method);
 
-/* The request of METHOD from the text of a JSON object. NULL: *ERROR_R says why. */
+/* "; did you mean lease.acquire?" for a NAME that is none, or "". */
+const char *json_rpc_hint(struct arena *arena, const char *name);
+
+/* The request of METHOD from the text of a JSON object. A server ignores members that it does not
+ * know; people misspell them, and so they are refused here. NULL: *ERROR_R says why. */
 ProtobufCMessage *json_rpc_request(struct arena *arena, const struct method *method,
     const char *text, size_t bytes, const char **error_r);
 

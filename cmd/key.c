@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `titen key`: make, list and revoke API keys, over nng with a key that has the scope keys:manage.
- */
-#include <argp.h>
+/* `titen key`: make, list and revoke API keys, over nng with a key that may do so. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,10 +9,12 @@
 #include "key.pb-c.h"
 #include "cmd/command.h"
 #include "cmd/json_rpc.h"
+#include "cmd/nearest.h"
 #include "cmd/remote.h"
 #include "gateway/field.h"
 
 #define SCOPES_MAX 64 /* more than there are scopes */
+#define NEEDS_A_KEY "Needs a key with the scope keys:manage in TITEN_API_KEY or TITEN_API_KEY_FILE."
 
 struct key {
 	struct arena *arena;
@@ -38,8 +38,7 @@ enum {
 };
 
 static const struct argp_option common_options[] = {
-	{ "url", OPTION_URL, "URL", 0, "The server (TITEN_RPC_URL; default tcp://127.0.0.1:8788)",
-	    0 },
+	{ "url", OPTION_URL, "URL", 0, REMOTE_URL_HELP, 0 },
 	{ "output", OPTION_OUTPUT, "json|table", 0,
 	    "How to print (default: a table on a terminal, else json)", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
@@ -63,7 +62,7 @@ enum_read(const ProtobufCEnumDescriptor *type, const char *name, struct argp_sta
 	char upper[32] = "";
 	const ProtobufCEnumValue *value;
 
-	for (size_t i = 0; i < sizeof upper - 1 && name[i] != '\0'; i++)
+	for (size_t i = 0; i < sizeof(upper) - 1 && name[i] != '\0'; i++)
 		upper[i] = (char)toupper((unsigned char)name[i]);
 	value = protobuf_c_enum_descriptor_get_value_by_name(type, upper);
 	if (value != NULL)
@@ -97,10 +96,27 @@ static const struct argp_child with_common[] = { { &common_argp, 0, NULL, 0 },
 	{ NULL, 0, NULL, 0 } };
 
 static void
+scope_refuse(struct key *k, const char *scope, struct argp_state *state)
+{
+	struct nearest nearest;
+	const char *all = "";
+
+	nearest_begin(&nearest, scope);
+	for (int i = 0; i < RIGHT_SCOPES; i++) {
+		nearest_offer(&nearest, scope_text((enum right)i));
+		all = arena_printf(k->arena, "%s %s", all, scope_text((enum right)i));
+	}
+	argp_error(state, "'%s' is not a scope; there are:%s%s", scope, all,
+	    nearest_hint(&nearest, k->arena));
+}
+
+static void
 scope_add(struct key *k, char *scope, struct argp_state *state)
 {
 	if (k->create.n_scopes == SCOPES_MAX)
 		argp_error(state, "more than %d scopes", SCOPES_MAX);
+	if (scope_find(scope) == RIGHT_SCOPES)
+		scope_refuse(k, scope, state);
 	k->create.scopes[k->create.n_scopes++] = scope;
 }
 
@@ -243,16 +259,15 @@ static int
 create_run(struct arena *arena, int argc, char **argv)
 {
 	static const struct argp argp = { create_options, create_option, NULL,
-		"Make a key; it is shown this once. Needs a key with the scope keys:manage in "
-		"TITEN_API_KEY or TITEN_API_KEY_FILE.\v"
+		"Make a key; it is shown this once. " NEEDS_A_KEY "\v"
 		"Example:\n"
-		"  titen key create --label coder --scope leases:write --scope "
-		"events:read\n\n" EXIT_CODES_HELP,
+		"  titen key create --label coder --scope leases:write --scope events:read\n"
+		"\n" EXIT_CODES_HELP,
 		with_common, NULL, NULL };
 	struct key k;
 
 	key_init(&k, arena);
-	argp_parse(&argp, argc, argv, 0, NULL, &k);
+	command_parse(&argp, 0, argc, argv, &k);
 	return key_call(&k, "titen.v1.KeyService/Create", &k.create.base, create_table);
 }
 
@@ -319,13 +334,15 @@ static int
 list_run(struct arena *arena, int argc, char **argv)
 {
 	static const struct argp argp = { NULL, list_option, NULL,
-		"List the keys of the organization. As JSON, each page of the answer is one line.",
+		"List the organization's keys; as JSON, each line is a page. " NEEDS_A_KEY "\v"
+		"Example:\n"
+		"  titen key list -o table\n\n" EXIT_CODES_HELP,
 		with_common, NULL, NULL };
 	struct key k;
 	int code;
 
 	key_init(&k, arena);
-	argp_parse(&argp, argc, argv, 0, NULL, &k);
+	command_parse(&argp, 0, argc, argv, &k);
 	k.list.has_limit = 1;
 	k.list.limit = 200;
 	code = remote_open(&k.remote, arena, k.url);
@@ -348,11 +365,14 @@ static int
 revoke_run(struct arena *arena, int argc, char **argv)
 {
 	static const struct argp argp = { NULL, revoke_option, "KEY_ID",
-		"Revoke a key, from its next request on.", with_common, NULL, NULL };
+		"Revoke a key, from its next request on. " NEEDS_A_KEY "\v"
+		"Example:\n"
+		"  titen key revoke key_0190...\n\n" EXIT_CODES_HELP,
+		with_common, NULL, NULL };
 	struct key k;
 
 	key_init(&k, arena);
-	argp_parse(&argp, argc, argv, 0, NULL, &k);
+	command_parse(&argp, 0, argc, argv, &k);
 	return key_call(&k, "titen.v1.KeyService/Revoke", &k.revoke.base, revoke_table);
 }
 
@@ -370,7 +390,7 @@ key_run(struct arena *arena, int argc, char **argv)
 		.examples = "Examples:\n"
 			    "  titen key create --label coder --scope leases:write\n"
 			    "  titen key list -o json\n"
-			    "  titen key revoke key_0190...\n",
+			    "  titen key revoke key_0190...\n\n" EXIT_CODES_HELP,
 		.commands = commands,
 	};
 

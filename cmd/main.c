@@ -6,7 +6,6 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
-#include "cmd/bench.h"
 #include "cmd/command.h"
 #include "core/json_read.h"
 #include "core/methods.h"
@@ -28,7 +27,7 @@ static const struct command_group titen = {
 		    "  titen bootstrap --db titen.db --org acme\n"
 		    "  titen serve --db titen.db\n"
 		    "  TITEN_API_KEY=titen_sk_... titen key list\n"
-		    "  titen COMMAND --help\n\n" EXIT_CODES_HELP,
+		    "  titen help key create\n\n" EXIT_CODES_HELP,
 	.commands = commands,
 };
 

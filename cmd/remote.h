@@ -5,14 +5,19 @@
 
 #include "envelope.pb-c.h"
 #include "client/client.h"
+#include "cmd/config.h"
 #include "core/arena.h"
 #include "core/call.h"
 #include "core/methods.h"
+
+/* What --url is, wherever it is an option. */
+#define REMOTE_URL_HELP "The server (TITEN_RPC_URL; default " CONFIG_RPC_DEFAULT ")"
 
 struct remote {
 	struct arena *arena;
 	struct titen_client *client;
 	const char *url;
+	const char *key; /* NULL: none */
 };
 
 struct remote_call {
@@ -25,12 +30,21 @@ struct remote_call {
 	ProtobufCMessage *response; /* NULL unless the call succeeded; in the arena */
 };
 
-/* Connect to URL (NULL: TITEN_RPC_URL, or the default) with the key of TITEN_API_KEY or of the file
- * TITEN_API_KEY_FILE; without either, call without a key. Gives an exit code. */
+/* The key in TITEN_API_KEY, or in the file TITEN_API_KEY_FILE; NULL without either. It is never an
+ * argument: every user of the machine can read those. Gives an exit code. */
+int remote_key(struct arena *arena, const char **key_r);
+/* Say that there is no key where one is needed. Gives an exit code. */
+int remote_keyless(void);
+
+/* The server that TITEN_RPC_URL names, or NULL. */
+const char *remote_named(void);
+
+/* Connect to URL (NULL: remote_named(), or the default) with remote_key(). Gives an exit code. */
 int remote_open(struct remote *remote, struct arena *arena, const char *url);
 /* Connect to URL without a key. */
 int remote_open_local(struct remote *remote, struct arena *arena, const char *url);
-/* One call. Gives an exit code; a failure has been said on standard error. */
+/* One call, which is not even tried without a key when it needs one. Gives an exit code; a failure
+ * has been said on standard error. */
 int remote_call(struct remote *remote, struct remote_call *call);
 void remote_call_free(struct remote_call *call);
 void remote_close(struct remote *remote);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* `titen rpc`: any call over nng, written and answered as the JSON of REST. */
-#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +23,7 @@ struct rpc {
 enum { OPTION_URL = 'u', OPTION_DATA = 'd', OPTION_KEY = 'k', OPTION_TIMEOUT = 't' };
 
 static const struct argp_option options[] = {
-	{ "url", OPTION_URL, "URL", 0, "The server (TITEN_RPC_URL; default tcp://127.0.0.1:8788)",
-	    0 },
+	{ "url", OPTION_URL, "URL", 0, REMOTE_URL_HELP, 0 },
 	{ "data", OPTION_DATA, "JSON", 0,
 	    "The request, an object; '-' reads it from standard input", 0 },
 	{ "idempotency-key", OPTION_KEY, "KEY", 0,
@@ -37,8 +35,7 @@ static const struct argp_option options[] = {
 
 static const char call_doc[] =
     "Make one call and print its answer: {\"data\": ...} or {\"error\": ...}. The key is taken "
-    "from "
-    "TITEN_API_KEY or the file TITEN_API_KEY_FILE.\v"
+    "from TITEN_API_KEY or the file TITEN_API_KEY_FILE.\v"
     "Examples:\n"
     "  titen rpc call lease.acquire -d '{\"resource_type\":\"deploy\",\n"
     "    \"resource_id\":\"checkout\",\"purpose\":\"smoke\",\"ttl_seconds\":600}'\n"
@@ -58,6 +55,14 @@ timeout_read(const char *text, struct argp_state *state)
 	return (int32_t)seconds * 1000;
 }
 
+static const char *
+method_hint(struct rpc *rpc, const char *name)
+{
+	const char *hint = json_rpc_hint(rpc->arena, name);
+
+	return hint[0] == '\0' ? "; see titen rpc list" : hint;
+}
+
 static void
 method_read(struct rpc *rpc, const char *name, struct argp_state *state)
 {
@@ -65,7 +70,7 @@ method_read(struct rpc *rpc, const char *name, struct argp_state *state)
 		argp_error(state, "'%s' is one argument too many", name);
 	rpc->call.method = json_rpc_method(name);
 	if (rpc->call.method == NULL)
-		argp_error(state, "there is no call '%s'; see titen rpc list", name);
+		argp_error(state, "there is no call '%s'%s", name, method_hint(rpc, name));
 }
 
 static error_t
@@ -119,7 +124,7 @@ call_run(struct arena *arena, int argc, char **argv)
 	size_t bytes;
 	int code;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &rpc);
+	command_parse(&argp, 0, argc, argv, &rpc);
 	bytes = strcmp(rpc.data, "-") == 0 ? input_read(&rpc) : strlen(rpc.data);
 	rpc.call.request = json_rpc_request(arena, rpc.call.method, rpc.data, bytes, &error);
 	if (rpc.call.request == NULL)
@@ -139,13 +144,16 @@ rpc_run(struct arena *arena, int argc, char **argv)
 {
 	static const struct command commands[] = {
 		{ "call", "Make one call", call_run },
-		{ "list", "List every call of a server", describe_list_run },
-		{ "describe", "Show a call or a message of a server", describe_run },
+		{ "list", "List every call", describe_list_run },
+		{ "describe", "Show a call or a message", describe_run },
 		{ NULL, NULL, NULL },
 	};
 	static const struct command_group group = {
 		.doc = "Any call over nng, as JSON.",
-		.examples = "Example:\n  titen rpc call health.check\n",
+		.examples = "Examples:\n"
+			    "  titen rpc list\n"
+			    "  titen rpc describe lease.acquire\n"
+			    "  titen rpc call health.check\n\n" EXIT_CODES_HELP,
 		.commands = commands,
 	};
 

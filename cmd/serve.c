@@ -5,13 +5,14 @@
  *
  * How it ends is told in stop.h.
  */
-#include <argp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/address.h"
 #include "cmd/command.h"
 #include "cmd/config.h"
 #include "cmd/database.h"
@@ -21,8 +22,6 @@
 #include "gateway/gateway.h"
 #include "gateway/openapi.h"
 #include "transport/server.h"
-
-#define ERROR_BYTES 256 /* one line for people */
 
 struct serve {
 	struct arena *arena;
@@ -47,16 +46,15 @@ enum {
 };
 
 static const struct argp_option options[] = {
-	{ "db", OPTION_DB, "FILE", 0, "The database (TITEN_DB; default titen.db)", 0 },
+	{ "db", OPTION_DB, "FILE", 0, "The database (TITEN_DB; default " CONFIG_DB_DEFAULT ")", 0 },
 	{ "http", OPTION_HTTP, "HOST:PORT", 0,
-	    "Serve REST there, or 'off' (TITEN_HTTP; default 127.0.0.1:8787)", 0 },
+	    "Serve REST there, or 'off' (TITEN_HTTP; default " CONFIG_HTTP_DEFAULT ")", 0 },
 	{ "rpc", OPTION_RPC, "URL", 0,
 	    "Serve nng there: tcp://HOST:PORT or ipc:///PATH; may be repeated; 'off' leaves only "
-	    "the "
-	    "owner's socket FILE.run/rpc.sock (TITEN_RPC; default tcp://127.0.0.1:8788)",
+	    "the owner's socket FILE.run/rpc.sock (TITEN_RPC; default " CONFIG_RPC_DEFAULT ")",
 	    0 },
 	{ "events", OPTION_EVENTS, "URL", 0,
-	    "Publish live events there, once there are any; may be repeated (TITEN_EVENTS)", 0 },
+	    "Reserved: live events do not exist yet (TITEN_EVENTS)", 0 },
 	{ "config", OPTION_CONFIG, "FILE", 0,
 	    "Read the settings db, http, rpc and events from section [serve] of this file", 0 },
 	{ "openapi", OPTION_OPENAPI, NULL, 0,
@@ -66,14 +64,14 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Serve a database until SIGTERM or SIGINT. Flags win over the environment, the environment "
-    "over "
-    "the file.\v"
+    "over the file.\v"
     "Examples:\n"
     "  titen serve --db titen.db\n"
     "  titen serve --db titen.db --http off --rpc tcp://127.0.0.1:9000\n"
-    "  titen serve --rpc tcp://127.0.0.1:8788 --rpc ipc:///run/titen.sock\n\n"
-    "Prints one line for each door when it serves. The first signal answers what is "
-    "under way, in at most 10 seconds; a second one stops at once.\n";
+    "  titen serve --rpc tcp://127.0.0.1:8788 --rpc ipc:///run/titen.sock\n"
+    "  titen serve --http 127.0.0.1:0 --rpc tcp://127.0.0.1:0\n\n"
+    "Prints one line for each door when it serves, with the port in use. The first signal answers "
+    "what is under way, in at most 10 seconds; a second one stops at once.\n\n" EXIT_CODES_HELP;
 
 static error_t
 serve_option(int key, char *arg, struct argp_state *state)
@@ -113,7 +111,7 @@ serve_configure(struct serve *s, int argc, char **argv)
 	static const struct argp argp = { options, serve_option, NULL, doc, NULL, NULL, NULL };
 	const char *error;
 
-	argp_parse(&argp, argc, argv, 0, NULL, s);
+	command_parse(&argp, 0, argc, argv, s);
 	if (!config_resolve(&s->config, s->arena, &s->flags, s->config_file, &error))
 		return command_fail(EXIT_USAGE, "%s", error);
 	return EXIT_OK;
@@ -141,41 +139,70 @@ serve_look(struct serve *s)
 	return EXIT_OK;
 }
 
-static bool
-serve_open_core(struct serve *s, char error[static ERROR_BYTES])
+/* Every connection costs a descriptor, and the limit that shells set is a small one from when
+ * select(2) could not take more. */
+static void
+descriptors_raise(void)
 {
-	const struct core_options wanted = { .path = s->path, .revision = TITEN_REVISION };
-	const char *fault;
+	struct rlimit limit;
 
-	s->core = core_open(&wanted, error, ERROR_BYTES);
-	if (s->core == NULL)
-		return false;
-	fault = database_make_run(s->arena, s->path);
-	if (fault != NULL)
-		snprintf(error, ERROR_BYTES, "%s", fault);
-	return fault == NULL;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static bool
-serve_open_server(struct serve *s, char error[static ERROR_BYTES])
+serve_open_core(struct serve *s, const char **error_r)
+{
+	const struct core_options wanted = { .path = s->path, .revision = TITEN_REVISION };
+	char *error = arena_alloc(s->arena, ERROR_BYTES);
+
+	*error_r = error;
+	s->core = core_open(&wanted, error, ERROR_BYTES);
+	return s->core != NULL && database_make_run(s->arena, s->path, error_r);
+}
+
+static bool
+serve_open_server(struct serve *s, const char **error_r)
 {
 	const struct server_options wanted = {
 		.core = s->core, .urls = s->config.rpc, .local_url = s->local_url
 	};
+	char *error = arena_alloc(s->arena, ERROR_BYTES);
 
+	*error_r = error;
 	s->server = server_start(&wanted, error, ERROR_BYTES);
+	for (const char *const *url = s->config.rpc; s->server == NULL && *url != NULL; url++)
+		if (strcmp(error, arena_printf(s->arena, "%s is in use", *url)) == 0)
+			*error_r = arena_printf(s->arena, "%s; choose another with --rpc", error);
 	return s->server != NULL;
 }
 
 static bool
-serve_open_gateway(struct serve *s, char error[static ERROR_BYTES])
+serve_open_gateway(struct serve *s, const char **error_r)
 {
+	const struct gateway_options wanted = { .core = s->core, .listen = s->config.http };
+	char *error = arena_alloc(s->arena, ERROR_BYTES);
+
 	if (s->config.http == NULL)
 		return true;
-	s->gateway =
-	    gateway_start(&(struct gateway_options){ .core = s->core, .listen = s->config.http },
-		error, ERROR_BYTES);
+	*error_r = error;
+	s->gateway = gateway_start(&wanted, error, ERROR_BYTES);
+	if (s->gateway == NULL)
+		address_free(s->arena, s->config.http, error_r);
 	return s->gateway != NULL;
+}
+
+/* The address a url came to: the first tcp one knows the port that the system has chosen. */
+static void
+url_announce(const struct serve *s, const char *url)
+{
+	if (address_any_port(url))
+		printf("listening %.*s:%d\n", (int)(strrchr(url, ':') - url), url,
+		    server_port(s->server));
+	else
+		printf("listening %s\n", url);
 }
 
 /* People and scripts wait for these lines: they are printed when the doors are open. */
@@ -190,7 +217,7 @@ serve_announce(const struct serve *s)
 		    "listening http://%.*s:%d\n", host, s->config.http, gateway_port(s->gateway));
 	}
 	for (const char *const *url = s->config.rpc; *url != NULL; url++)
-		printf("listening %s\n", *url);
+		url_announce(s, *url);
 	printf("listening %s\n", s->local_url);
 	fflush(stdout);
 }
@@ -229,7 +256,7 @@ int
 serve_run(struct arena *arena, int argc, char **argv)
 {
 	struct serve s = { .arena = arena };
-	char error[ERROR_BYTES] = "";
+	const char *error = NULL;
 	int code = serve_configure(&s, argc, argv);
 
 	if (code == EXIT_OK && s.openapi) {
@@ -241,9 +268,10 @@ serve_run(struct arena *arena, int argc, char **argv)
 	if (code != EXIT_OK)
 		return code;
 	umask(077);
+	descriptors_raise();
 	stop_block();
-	if (serve_open_core(&s, error) && serve_open_server(&s, error) &&
-	    serve_open_gateway(&s, error)) {
+	if (serve_open_core(&s, &error) && serve_open_server(&s, &error) &&
+	    serve_open_gateway(&s, &error)) {
 		serve_announce(&s);
 		stop_wait();
 		serve_drain(&s);

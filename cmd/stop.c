@@ -8,12 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd/command.h"
 #include "core/clock.h"
 #include "core/log.h"
 
-#define DRAIN_MS 10000     /* how long calls under way may take to be answered */
-#define DRAIN_LOOK_MS 10   /* between two looks whether they are */
-#define EXIT_SIGNALLED 130 /* stopped at once, as shells say it for SIGINT */
+#define DRAIN_MS 10000   /* how long calls under way may take to be answered */
+#define DRAIN_LOOK_MS 10 /* between two looks whether they are */
 
 static void
 stop_now(int signal_number)

@@ -64,7 +64,7 @@ bench(const struct program *p, const char *work)
 	char pid[16];
 	struct program_output said;
 
-	snprintf(pid, sizeof pid, "%d", (int)p->pid);
+	snprintf(pid, sizeof(pid), "%d", (int)p->pid);
 	said = RUN("bench", work, "-u", url, "-c", "3", "-d", "1", "--server-pid", pid,
 	    "--fsync-dir", p->directory, "-o", "json");
 	if (said.code != 0)
@@ -269,7 +269,7 @@ no_server_is_unreachable(void **state)
 	char url[64];
 
 	(void)state;
-	snprintf(url, sizeof url, "http://127.0.0.1:%d", program_free_port());
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d", program_free_port());
 	assert_int_equal(RUN("bench", "rest", "-u", url, "-d", "1").code, 8);
 }
 
@@ -324,7 +324,7 @@ a_fill_makes_exactly_its_calls(void **state)
 {
 	struct stub stub = { .end = { .outcome = TITEN_ANSWERED }, .slots = 3 };
 	const struct bench_door door = { &stub, stub_calls };
-	struct bench_side *side = calloc(1, sizeof *side);
+	struct bench_side *side = calloc(1, sizeof(*side));
 
 	(void)state;
 	bench_load_fill(&door, 10, side);
@@ -339,7 +339,7 @@ a_slot_whose_call_failed_rests(void **state)
 {
 	struct stub stub = { .end = { .outcome = TITEN_LOST }, .slots = 3 };
 	const struct bench_door door = { &stub, stub_calls };
-	struct bench_side *side = calloc(1, sizeof *side);
+	struct bench_side *side = calloc(1, sizeof(*side));
 
 	(void)state;
 	bench_load_fill(&door, 10, side);
@@ -352,12 +352,12 @@ a_slot_whose_call_failed_rests(void **state)
 static void
 only_shed_load_is_sound(void **state)
 {
-	struct bench_side *side = calloc(1, sizeof *side);
+	struct bench_side *side = calloc(1, sizeof(*side));
 
 	(void)state;
 	for (int st = STATUS_OK + 1; st < STATUS_COUNT; st++) {
 		bool shed = st == STATUS_RATE_LIMITED || st == STATUS_UNAVAILABLE;
-		memset(side, 0, sizeof *side);
+		memset(side, 0, sizeof(*side));
 		side->calls = 2;
 		side->answered = side->refused[st] = 1;
 		if (bench_load_sound(side) != shed)

@@ -134,29 +134,14 @@ what_does_not_fit_is_refused_with_its_place(void **state)
 		const char *text;
 		const char *error;
 	} rows[] = {
-		{ CONFIG_DB, "", "db:" },
-		{ CONFIG_HTTP, "8787", "http:" },
-		{ CONFIG_HTTP, ":8787", "http:" },
-		{ CONFIG_HTTP, "127.0.0.1:", "http:" },
-		{ CONFIG_HTTP, "127.0.0.1:65536", "http:" },
-		{ CONFIG_HTTP, "127.0.0.1:+80", "http:" },
-		{ CONFIG_HTTP, "127.0.0.1:1e3", "http:" },
-		{ CONFIG_HTTP, "127.0.0.1:1.5", "http:" },
-		{ CONFIG_HTTP, "http://127.0.0.1:80", "http:" },
-		{ CONFIG_RPC, "127.0.0.1:8788", "rpc:" },
-		{ CONFIG_RPC, "tcp://127.0.0.1:0", "rpc:" },
-		{ CONFIG_RPC, "tcp://127.0.0.1", "rpc:" },
-		{ CONFIG_RPC, "ws://127.0.0.1:80", "rpc:" },
-		{ CONFIG_RPC, "ipc://relative", "rpc:" },
-		{ CONFIG_RPC,
-		    "ipc:///901234567890123456789012345678901234567890123456789012345678901234567"
-		    "8901234567890123456789012345678901234",
-		    NULL },
-		{ CONFIG_RPC,
-		    "ipc:///901234567890123456789012345678901234567890123456789012345678901234567"
-		    "89012345678901234567890123456789012345",
-		    "rpc:" },
-		{ CONFIG_EVENTS, "http://x:1", "events:" },
+		{ CONFIG_DB, "", "--db: " },
+		{ CONFIG_HTTP, "8787", "--http: 8787 is not HOST:PORT" },
+		{ CONFIG_HTTP, "localhost:80", "--http: localhost: give an IPv4 address" },
+		{ CONFIG_RPC, "127.0.0.1:8788", "--rpc: 127.0.0.1:8788 is neither" },
+		{ CONFIG_RPC, "tcp://127.0.0.1:0", NULL },
+		{ CONFIG_RPC, "ipc:///x tcp://127.0.0.1:0 tcp://127.0.0.1:1", NULL },
+		{ CONFIG_RPC, "tcp://127.0.0.1:1 tcp://127.0.0.1:0", "--rpc: only the first" },
+		{ CONFIG_EVENTS, "http://x:1", "--events: " },
 	};
 
 	(void)state;
@@ -175,6 +160,23 @@ what_does_not_fit_is_refused_with_its_place(void **state)
 }
 
 static void
+what_is_wrong_names_who_said_it(void **state)
+{
+	struct config_source flags = { { NULL } };
+	struct config config;
+	const char *error = "";
+
+	(void)state;
+	assert_false(
+	    config_resolve(&config, &arena, &flags, file_with("[serve]\nhttp = 80\n"), &error));
+	assert_string_equal(
+	    error, arena_printf(&arena, "%s: http: 80 is not HOST:PORT", file_name));
+	setenv("TITEN_HTTP", "81", 1);
+	assert_false(config_resolve(&config, &arena, &flags, NULL, &error));
+	assert_string_equal(error, "TITEN_HTTP: 81 is not HOST:PORT");
+}
+
+static void
 more_urls_than_the_limit_are_refused(void **state)
 {
 	struct config_source flags = { { NULL } };
@@ -190,18 +192,26 @@ more_urls_than_the_limit_are_refused(void **state)
 }
 
 static void
-an_unknown_setting_in_the_file_is_refused_with_its_line(void **state)
+what_the_file_should_not_hold_is_refused_with_its_line(void **state)
 {
-	static const char *const rows[] = { "[serve]\nport = 1\n", "[other]\ndb = x\n",
-		"# db\ndb = x\n" };
+	static const struct {
+		const char *text;
+		const char *error;
+	} rows[] = {
+		{ "[serve]\nport = 1\n", ":2: '[serve] port' is no setting; there are db, http" },
+		{ "[other]\ndb = x\n", ":2: '[other] db' is no setting" },
+		{ "# db\ndb = x\n", ":2: '[] db' is no setting" },
+		{ "[serve]\ndb\nport = 1\n", ":2: is not NAME = VALUE" },
+		{ "[serve]\nport = 1\ndb\nport = 2\n", ":2: '[serve] port' is no setting" },
+	};
 	struct config_source flags = { { NULL } };
 	struct config config;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		const char *error = "";
-		if (config_resolve(&config, &arena, &flags, file_with(rows[i]), &error) ||
-		    strstr(error, ":2:") == NULL)
+		if (config_resolve(&config, &arena, &flags, file_with(rows[i].text), &error) ||
+		    strstr(error, rows[i].error) == NULL)
 			fail_msg("row %zu: '%s'", i, error);
 	}
 }
@@ -232,10 +242,11 @@ main(void)
 		cmocka_unit_test_setup_teardown(off_means_no_web_door, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    what_does_not_fit_is_refused_with_its_place, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_wrong_names_who_said_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    more_urls_than_the_limit_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-		    an_unknown_setting_in_the_file_is_refused_with_its_line, setup, teardown),
+		    what_the_file_should_not_hold_is_refused_with_its_line, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    a_file_that_is_not_there_is_refused, setup, teardown),
 	};

@@ -77,7 +77,7 @@ a_name_too_long_for_a_socket_has_no_url(void **state)
 	char path[108];
 
 	(void)state;
-	memset(path, 'a', sizeof path);
+	memset(path, 'a', sizeof(path));
 	path[0] = '/';
 	path[107 - strlen(".run/rpc.sock")] = '\0';
 	assert_non_null(database_url(&arena, path));
@@ -91,12 +91,13 @@ the_directory_is_for_its_owner_alone(void **state)
 {
 	const char *path = in_directory("x.db");
 	const char *run = in_directory("x.db.run");
+	const char *error = NULL;
 	struct stat st;
 
 	(void)state;
-	assert_null(database_make_run(&arena, path));
+	assert_true(database_make_run(&arena, path, &error));
 	assert_int_equal(chmod(run, 0755), 0);
-	assert_null(database_make_run(&arena, path));
+	assert_true(database_make_run(&arena, path, &error));
 	assert_int_equal(stat(run, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0700);
 	rmdir(run);
@@ -106,10 +107,12 @@ static void
 what_is_no_directory_is_refused(void **state)
 {
 	const char *run = in_directory("x.db.run");
+	const char *error = NULL;
 
 	(void)state;
 	assert_int_equal(symlink("/tmp", run), 0);
-	assert_non_null(database_make_run(&arena, in_directory("x.db")));
+	assert_false(database_make_run(&arena, in_directory("x.db"), &error));
+	assert_non_null(strstr(error, run));
 	unlink(run);
 }
 
@@ -123,8 +126,8 @@ only_a_listening_socket_is_served(void **state)
 
 	(void)state;
 	assert_false(database_served(url));
-	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(fd, 1), 0);
 	assert_true(database_served(url));
 	close(fd);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* `titen rpc list` and `titen rpc describe`, which know only what a server tells them. */
+/* `titen rpc list` and `titen rpc describe`, with a server and without. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/methods.h"
@@ -21,6 +22,7 @@ every_call_of_the_server_is_listed(void **state)
 	for (size_t i = 0; i < methods_count(); i++)
 		if (strstr(said.out, method_at(i)->name) == NULL)
 			fail_msg("%s is not listed", method_at(i)->name);
+	assert_int_equal(strncmp(said.out, "lease.acquire  ", 15), 0);
 }
 
 static void
@@ -30,7 +32,7 @@ a_call_is_found_by_each_of_its_names(void **state)
 		"LeaseService/Acquire", "lease.acquire" };
 	struct program *p = *state;
 
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct program_output said = RUN("rpc", "describe", names[i], "--url", p->rpc);
 		if (said.code != 0 || strstr(said.out, "int64 ttl_seconds = 4;") == NULL ||
 		    strstr(said.out, "int64 fence = 3;") == NULL)
@@ -65,6 +67,52 @@ what_is_not_there_is_told(void **state)
 
 	assert_int_equal(said.code, 5);
 	assert_non_null(strstr(said.err, "lease.keep"));
+	said = RUN("rpc", "describe", "lease.aquire", "--url", p->rpc);
+	assert_non_null(strstr(said.err, "'lease.aquire'; did you mean lease.acquire?"));
+	said = RUN("rpc", "describe", "handof", "--url", p->rpc);
+	assert_non_null(strstr(said.err, "did you mean Handoff?"));
+}
+
+/* Without a word about a server, which the environment would be, too. */
+static struct program_output
+alone(const char *command, const char *name)
+{
+	char *named = getenv("TITEN_RPC_URL");
+	char *kept = named == NULL ? NULL : strdup(named);
+	struct program_output said;
+
+	unsetenv("TITEN_RPC_URL");
+	said = RUN("rpc", command, name);
+	if (kept != NULL)
+		setenv("TITEN_RPC_URL", kept, 1);
+	free(kept);
+	return said;
+}
+
+static void
+without_a_server_the_programs_own_calls_are_listed(void **state)
+{
+	struct program_output said = alone("list", NULL);
+
+	(void)state;
+	assert_int_equal(said.code, 0);
+	for (size_t i = 0; i < methods_count(); i++)
+		if (strstr(said.out, method_at(i)->summary) == NULL)
+			fail_msg("%s is not listed", method_at(i)->name);
+	assert_non_null(strstr(said.out, "\nkey.bootstrap  "));
+	assert_non_null(strstr(said.out, " DELETE /v1/leases/{lease_id} "));
+	assert_non_null(strstr(said.out, " leases:write "));
+}
+
+static void
+a_description_needs_no_server(void **state)
+{
+	struct program *p = *state;
+	struct program_output here = alone("describe", "lease.acquire");
+	struct program_output there = RUN("rpc", "describe", "lease.acquire", "--url", p->rpc);
+
+	assert_int_equal(here.code, 0);
+	assert_string_equal(here.out, there.out);
 }
 
 static int
@@ -85,6 +133,8 @@ main(void)
 		cmocka_unit_test(a_call_is_found_by_each_of_its_names),
 		cmocka_unit_test(a_message_is_shown_with_its_comments),
 		cmocka_unit_test(what_is_not_there_is_told),
+		cmocka_unit_test(without_a_server_the_programs_own_calls_are_listed),
+		cmocka_unit_test(a_description_needs_no_server),
 	};
 
 	return cmocka_run_group_tests(tests, open_server, program_close);

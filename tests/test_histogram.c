@@ -18,7 +18,7 @@ static int
 setup(void **state)
 {
 	(void)state;
-	memset(&histogram, 0, sizeof histogram);
+	memset(&histogram, 0, sizeof(histogram));
 	return 0;
 }
 
@@ -35,7 +35,7 @@ an_empty_histogram_has_no_percentiles(void **state)
 static int64_t
 read_back(int64_t value)
 {
-	memset(&histogram, 0, sizeof histogram);
+	memset(&histogram, 0, sizeof(histogram));
 	histogram_add(&histogram, value);
 	histogram_add(&histogram, value * 2 + 1);
 	return histogram_at(&histogram, 500);

@@ -11,6 +11,7 @@
 #include "cmd/command.h"
 #include "cmd/json_rpc.h"
 #include "core/json_read.h"
+#include "gateway/field.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof(a)[0])
 
@@ -70,7 +71,7 @@ every_short_name_finds_its_call(void **state)
 static void
 a_request_is_read_from_json(void **state)
 {
-	const char *text = "{\"resource_type\":\"deploy\",\"ttl_seconds\":600,\"other\":1}";
+	const char *text = "{\"resource_type\":\"deploy\",\"ttl_seconds\":600}";
 	const char *error = NULL;
 	const PB(LeaseAcquireRequest) *request;
 
@@ -81,6 +82,52 @@ a_request_is_read_from_json(void **state)
 	assert_string_equal(request->resource_type, "deploy");
 	assert_null(request->resource_id);
 	assert_int_equal(request->ttl_seconds, 600);
+}
+
+static void
+a_misspelt_member_is_refused_with_what_was_meant(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *error;
+	} rows[] = {
+		{ "{\"resource_typ\":\"x\"}",
+		    "resource_typ is not a field of lease.acquire; did you mean resource_type?" },
+		{ "{\"ttl_seconds\":600,\"Purpose\":\"x\"}",
+		    "Purpose is not a field of lease.acquire; did you mean purpose?" },
+		{ "{\"other\":null}", "other is not a field of lease.acquire" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const char *error = "";
+		if (json_rpc_request(&arena, json_rpc_method("lease.acquire"), rows[i].text,
+			strlen(rows[i].text), &error) != NULL ||
+		    strcmp(error, rows[i].error) != 0)
+			fail_msg("row %zu: %s", i, error);
+	}
+}
+
+static void
+a_misspelt_call_gives_the_one_that_was_meant(void **state)
+{
+	(void)state;
+	assert_string_equal(json_rpc_hint(&arena, "lease.aquire"), "; did you mean lease.acquire?");
+	assert_string_equal(json_rpc_hint(&arena, "nonsense"), "");
+}
+
+/* The check of names looks no further than the first level. */
+static void
+no_request_has_messages_as_fields(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < methods_count(); i++) {
+		const ProtobufCMessageDescriptor *type = method_at(i)->request;
+		for (unsigned j = 0; j < type->n_fields; j++)
+			if (type->fields[j].type == PROTOBUF_C_TYPE_MESSAGE &&
+			    !field_is_json(&type->fields[j]) && !field_is_time(&type->fields[j]))
+				fail_msg("%s.%s", type->name, type->fields[j].name);
+	}
 }
 
 static void
@@ -137,7 +184,7 @@ a_payload_that_is_no_message_is_no_response(void **state)
 
 	(void)state;
 	reply.payload.data = bytes;
-	reply.payload.len = sizeof bytes;
+	reply.payload.len = sizeof(bytes);
 	assert_null(json_rpc_response(&arena, json_rpc_method("lease.release"), &reply));
 }
 
@@ -176,6 +223,11 @@ main(void)
 		cmocka_unit_test_setup_teardown(what_is_no_name_finds_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(every_short_name_finds_its_call, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_request_is_read_from_json, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_misspelt_member_is_refused_with_what_was_meant, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_misspelt_call_gives_the_one_that_was_meant, setup, teardown),
+		cmocka_unit_test(no_request_has_messages_as_fields),
 		cmocka_unit_test_setup_teardown(
 		    what_is_no_request_is_refused_with_a_reason, setup, teardown),
 		cmocka_unit_test_setup_teardown(

@@ -90,6 +90,8 @@ expect a_gateway_stops_when_told 0 $code
 "$titen" gateway >answer 2>&1
 expect a_gateway_needs_a_core 2 $?
 "$titen" gateway --core nowhere >answer 2>&1
-expect a_core_has_a_url 1 $?
+expect a_core_has_a_url 2 $?
+"$titen" gateway --core "ipc://$dir/core.sock" --http localhost:0 >answer 2>&1
+expect rest_needs_an_ipv4_address 2 $?
 
 [ $failures -eq 0 ]
