@@ -238,6 +238,7 @@ serve_drain(struct serve *s)
 	if (s->gateway != NULL)
 		gateway_drain(s->gateway);
 	stop_drain(serve_outstanding, s);
+	core_hurry(s->core); /* what waits now has waited for too long */
 }
 
 /* In reverse: each door waits until the core has answered what came through it. */

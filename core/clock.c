@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#define WALL_MS_MAX INT64_C(7258118400000) /* 2200-01-01: fences have 53 bits until 2255 */
+
 static int64_t
 read_ms(clockid_t id)
 {
@@ -13,6 +15,15 @@ read_ms(clockid_t id)
 
 	clock_gettime(id, &t);
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* A wall clock outside of these years is not set; ids and timestamps can hold what is in between. */
+static int64_t
+within_reason(int64_t wall_ms)
+{
+	if (wall_ms < 0)
+		return 0;
+	return wall_ms > WALL_MS_MAX ? WALL_MS_MAX : wall_ms;
 }
 
 static int64_t
@@ -50,7 +61,7 @@ clock_now_ms(struct clock *clock)
 
 	pthread_mutex_lock(&clock->lock);
 	boot_ms = source->boot_ms(source->arg);
-	wall_ms = source->wall_ms(source->arg);
+	wall_ms = within_reason(source->wall_ms(source->arg));
 	assert(boot_ms >= clock->last_boot_ms);
 	now_ms = clock->last_ms + (boot_ms - clock->last_boot_ms);
 	if (now_ms < wall_ms)
@@ -64,7 +75,7 @@ clock_now_ms(struct clock *clock)
 int64_t
 clock_wall_ms(void)
 {
-	return read_ms(CLOCK_REALTIME);
+	return within_reason(read_ms(CLOCK_REALTIME));
 }
 
 int64_t

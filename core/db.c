@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <sqlite3.h>
 
+#include "core/clock.h"
 #include "core/log.h"
 
 #define WRITER_CACHE_KIB 65536    /* keeps the hot pages of a large lease index in memory */
 #define READER_CACHE_KIB 8192     /* a page of events and the path to it */
 #define WAL_KEEP_BYTES (64 << 20) /* what an emptied log may keep on disk */
 #define PAGE_BYTES 4096           /* SQLite's default, and ours */
+#define SAID_AGAIN_MS 1000        /* a full disk refuses thousands of steps a second */
 #define PARAMETERS_MAX 16         /* our widest row takes eleven */
 #define BUSY_MS 5000              /* readers meet only the closing checkpoint */
 
@@ -31,7 +33,8 @@ struct db {
 	sqlite3 *handle;
 	bool writes;
 	bool failed;
-	int error; /* SQLite's code of the first failure in this transaction */
+	int error;       /* SQLite's code of the first failure in this transaction */
+	int64_t said_ms; /* when the log last heard of a failure */
 	int wal_frames;
 	int fail_step;
 	bool fail_lasting;
@@ -60,6 +63,9 @@ db_note_failure(struct db *db, int code)
 		return;
 	db->failed = true;
 	db->error = code;
+	if (clock_monotonic_ms() - db->said_ms < SAID_AGAIN_MS)
+		return;
+	db->said_ms = clock_monotonic_ms();
 	log_line(LOG_LEVEL_ERROR, "The store refused a step: %s (%d).", sqlite3_errstr(code), code);
 }
 

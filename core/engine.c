@@ -13,6 +13,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "core/auth.h"
@@ -32,6 +33,8 @@ struct engine {
 	struct tally tally; /* of the transaction under way */
 	struct queue waiting;
 	struct queue finished;
+	atomic_int_fast64_t
+	    failed_ms; /* CLOCK_MONOTONIC of a refused change; 0: the last one was taken */
 	pthread_t writer;
 	pthread_t completer;
 	int64_t revoked[BATCH_CALLS_MAX]; /* keys that this transaction revokes */
@@ -47,9 +50,8 @@ call_take(struct engine *e, struct call *c, int64_t now_ms)
 	c->id_source = &e->ids;
 	c->tally = &e->tally;
 	c->mark = arena_mark(c->arena);
-	c->due = c->deadline_ms == 0 || clock_monotonic_ms() < c->deadline_ms;
-	if (!c->due)
-		c->status = STATUS_DEADLINE_EXCEEDED;
+	c->status = call_timely(c, e->core);
+	c->due = c->status == STATUS_OK;
 }
 
 /* The key was good when the call arrived; it counts what it is now, in the order of the commits. */
@@ -113,6 +115,7 @@ batch_commit(struct engine *e, struct call *const *calls, int n)
 static void
 batch_settle(struct engine *e, struct call *const *calls, int n)
 {
+	atomic_store(&e->failed_ms, 0);
 	for (int i = 0; i < n; i++)
 		if (calls[i]->due && calls[i]->status == STATUS_OK && calls[i]->key_change != NULL)
 			key_ring_apply(e->core->ring, calls[i]->key_change);
@@ -139,6 +142,7 @@ batch_repeat(struct engine *e, struct call *const *calls, int n)
 			continue;
 		}
 		call_spoil(calls[i], available ? db_failure(e->db) : STATUS_UNAVAILABLE);
+		atomic_store(&e->failed_ms, clock_monotonic_ms());
 		available = calls[i]->status != STATUS_UNAVAILABLE;
 	}
 }
@@ -205,6 +209,8 @@ engine_start(struct core *core)
 	if (pthread_create(&e->writer, NULL, writer_main, e) != 0 ||
 	    pthread_create(&e->completer, NULL, completer_main, e) != 0)
 		log_die("The threads of the writer cannot be started.");
+	pthread_setname_np(e->writer, "titen:writer");
+	pthread_setname_np(e->completer, "titen:answers");
 	return e;
 }
 
@@ -215,6 +221,14 @@ engine_submit(struct engine *engine, struct call *c)
 		return;
 	c->status = call_fail(c, STATUS_UNAVAILABLE, "Too many calls are waiting; try again.");
 	call_answer(c);
+}
+
+bool
+engine_failed_lately(struct engine *engine)
+{
+	int64_t failed_ms = atomic_load(&engine->failed_ms);
+
+	return failed_ms != 0 && clock_monotonic_ms() - failed_ms < FAILURE_SHOWN_MS;
 }
 
 void

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether the server lives, whether it can work, and the shortest way through it. */
 #include "core/core.h"
+#include "core/engine.h"
 #include "core/handlers.h"
 #include "core/rules.h"
 
@@ -33,8 +34,10 @@ health_ready(struct call *c, const PB(HealthReadyRequest) *req, PB(HealthReadyRe
 	int64_t applied = db_number(c->db, "PRAGMA user_version");
 
 	(void)req;
-	if (applied != STORE_SCHEMA_VERSION)
+	if (applied != STORE_SCHEMA_VERSION || !store_present(c->core->store))
 		return call_fail(c, STATUS_UNAVAILABLE, "The store cannot be read.");
+	if (engine_failed_lately(c->core->engine))
+		return call_fail(c, STATUS_UNAVAILABLE, "The store could not be written just now.");
 	resp->has_ready = true;
 	resp->ready = true;
 	resp->runtime = arena_text(c->arena, RUNTIME);

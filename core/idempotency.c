@@ -8,7 +8,10 @@
 #include "core/db.h"
 #include "core/text.h"
 
-#define SECRET_FIELD "api_key" /* shown once, so never kept */
+/* Shown once, so never kept, and with it what is said about it. */
+static const char *const secret_fields[] = { "api_key", "warning" };
+
+#define SECRET_FIELDS (sizeof(secret_fields) / sizeof(secret_fields[0]))
 
 enum status
 idempotency_prepare(struct call *c)
@@ -69,25 +72,36 @@ reply_recall(struct call *c)
 	return failed != STATUS_OK ? failed : st;
 }
 
+/* Where RESPONSE has the text FIELD; NULL when it has no such field. */
+static char **
+text_field(ProtobufCMessage *response, const char *field)
+{
+	const ProtobufCFieldDescriptor *f =
+	    protobuf_c_message_descriptor_get_field_by_name(response->descriptor, field);
+
+	return f == NULL ? NULL : (char **)(void *)((char *)response + f->offset);
+}
+
 /* The packed answer without its secret. */
 static uint8_t *
 reply_pack(struct call *c, size_t *bytes_r)
 {
-	const ProtobufCFieldDescriptor *field =
-	    protobuf_c_message_descriptor_get_field_by_name(c->method->response, SECRET_FIELD);
-	char **secret = NULL, *kept = NULL;
+	char **places[SECRET_FIELDS], *kept[SECRET_FIELDS];
 	uint8_t *packed;
 
-	if (field != NULL) {
-		secret = (char **)((uint8_t *)c->response + field->offset);
-		kept = *secret;
-		*secret = NULL;
+	for (size_t i = 0; i < SECRET_FIELDS; i++) {
+		places[i] = text_field(c->response, secret_fields[i]);
+		if (places[i] != NULL) {
+			kept[i] = *places[i];
+			*places[i] = NULL;
+		}
 	}
 	*bytes_r = protobuf_c_message_get_packed_size(c->response);
 	packed = arena_alloc(c->arena, *bytes_r);
 	protobuf_c_message_pack(c->response, packed);
-	if (secret != NULL)
-		*secret = kept;
+	for (size_t i = 0; i < SECRET_FIELDS; i++)
+		if (places[i] != NULL)
+			*places[i] = kept[i];
 	return packed;
 }
 

@@ -17,8 +17,8 @@
 /* Fetched at once: one system call for each id would cost more than it. */
 #define RANDOM_BYTES 1024
 
-static uint64_t
-random_bits(void)
+uint64_t
+id_bits(void)
 {
 	static _Thread_local uint8_t pool[RANDOM_BYTES];
 	static _Thread_local size_t left;
@@ -60,15 +60,15 @@ static void
 start_over(struct id_source *source, int64_t ms)
 {
 	source->ms = ms;
-	source->rand_a = (uint16_t)(random_bits() & (RAND_A_MAX >> 1));
-	source->rand_b = random_bits() & RAND_B_MAX;
+	source->rand_a = (uint16_t)(id_bits() & (RAND_A_MAX >> 1));
+	source->rand_b = id_bits() & RAND_B_MAX;
 }
 
 /* A random step of 1 to 2^32; over the end of the counter lies the next millisecond. */
 static void
 step(struct id_source *source)
 {
-	source->rand_b += 1 + (random_bits() >> 32);
+	source->rand_b += 1 + (id_bits() >> 32);
 	if (source->rand_b <= RAND_B_MAX)
 		return;
 	source->rand_b &= RAND_B_MAX;
@@ -91,7 +91,7 @@ id_next(struct id_source *source, int64_t now_ms)
 struct id
 id_random(int64_t now_ms)
 {
-	return id_make(now_ms, random_bits() & RAND_A_MAX, random_bits() & RAND_B_MAX);
+	return id_make(now_ms, id_bits() & RAND_A_MAX, id_bits() & RAND_B_MAX);
 }
 
 void

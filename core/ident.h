@@ -30,6 +30,8 @@ struct id_source {
 void id_source_init(struct id_source *source, int64_t newest_ms);
 /* The next id, stamped NOW_MS or, when that is not behind the newest id, a moment later. */
 struct id id_next(struct id_source *source, int64_t now_ms);
+/* 64 random bits, from a pool of this thread. Any thread. */
+uint64_t id_bits(void);
 /* An id of its own, for what is never stored (request ids). Any thread. */
 struct id id_random(int64_t now_ms);
 

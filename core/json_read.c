@@ -17,7 +17,8 @@
 #define INDEX_MAX (UINT32_MAX - 1) /* the largest array index of ECMA-262 (6.1.7) */
 #define ESCAPE_BYTES 6             /* of one character at most: \u001f */
 #define NUMBER_BYTES 32            /* no number is longer */
-#define FIRST_BYTES 256            /* most values fit */
+#define TRIM_BYTES ((size_t)1 << 20)
+#define FIRST_BYTES 256 /* most values fit */
 
 /* What the value on this thread holds, and how much of that the budget of the process knows. */
 static _Thread_local struct {
@@ -192,6 +193,9 @@ void
 json_done(json_t *value)
 {
 	json_decref(value);
+	/* Thousands of small blocks went back, which the allocator would keep for this thread. */
+	if (memory.charged > TRIM_BYTES)
+		malloc_trim(0);
 	arena_budget_give(memory.charged);
 	memory.charged = 0;
 }

@@ -216,22 +216,29 @@ key_create(struct call *c, const PB(KeyCreateRequest) *req, PB(KeyCreateResponse
 
 /* --- list */
 
-/* The row of a key of this organization; 0: there is none. */
+/* A key of this organization. row 0: there is none. */
+struct found {
+	int64_t row;
+	int64_t revoked_ms; /* 0: it is good */
+	scope_set scopes;
+	int max_trust;
+};
+
 static enum status
-key_find(struct call *c, const char *key_id, int64_t *row_r, int64_t *revoked_ms_r)
+key_find(struct call *c, const char *key_id, struct found *found_r)
 {
 	struct query *q;
 	struct id id;
 
-	*row_r = *revoked_ms_r = 0;
+	*found_r = (struct found){ .row = 0 };
 	if (!id_parse(&id, "key", key_id))
 		return STATUS_OK;
 	q = query_start(c->db,
-	    "SELECT id, revoked_ms FROM keys WHERE public_id = $1 AND organization = $2",
+	    "SELECT id, revoked_ms, scopes, max_trust FROM keys WHERE public_id = $1 AND organization = $2",
 	    VALUES(as_id(&id), as_int(c->who.organization)));
 	if (query_row(q)) {
-		*row_r = query_int(q, 0);
-		*revoked_ms_r = query_int(q, 1);
+		*found_r = (struct found){ query_int(q, 0), query_int(q, 1),
+			(scope_set)query_int(q, 2), (int)query_int(q, 3) };
 	}
 	return query_finish(q);
 }
@@ -267,15 +274,15 @@ const struct rule key_list_rules[] = {
 enum status
 key_list(struct call *c, const PB(KeyListRequest) *req, PB(KeyListResponse) *resp)
 {
-	int64_t after = 0, revoked_ms;
+	struct found after = { .row = 0 };
 	struct page page;
 	struct query *q;
 	enum status st;
 
 	if (req->after != NULL) {
-		if ((st = key_find(c, req->after, &after, &revoked_ms)) != STATUS_OK)
+		if ((st = key_find(c, req->after, &after)) != STATUS_OK)
 			return st;
-		if (after == 0)
+		if (after.row == 0)
 			return call_fail(c, STATUS_VALIDATION_ERROR,
 			    "after must be the id of a key of this organization.");
 	}
@@ -285,7 +292,7 @@ key_list(struct call *c, const PB(KeyListRequest) *req, PB(KeyListResponse) *res
 	    "SELECT k.public_id, p.name, p.kind, k.label, k.scopes, k.max_trust, k.created_ms,"
 	    " k.revoked_ms FROM keys k JOIN principals p ON p.id = k.principal"
 	    " WHERE k.organization = $1 AND k.id > $2 ORDER BY k.id",
-	    VALUES(as_int(c->who.organization), as_int(after)));
+	    VALUES(as_int(c->who.organization), as_int(after.row)));
 	while (page_more(&page, q)) {
 		PB(Key) *row = arena_alloc(c->arena, sizeof(*row));
 
@@ -321,23 +328,58 @@ revoke_now(struct call *c, int64_t key, const char *key_id)
 	return audit_append(c, "key.revoke", key_id, NULL);
 }
 
+/* How many other keys of this organization can do everything. */
+static enum status
+masters_count(struct call *c, int64_t but_row, int64_t *count_r)
+{
+	struct query *q = query_start(c->db,
+	    "SELECT count(*) FROM keys WHERE organization = $1 AND id <> $2 AND revoked_ms IS NULL"
+	    " AND scopes & $3 <> 0",
+	    VALUES(as_int(c->who.organization), as_int(but_row), as_int(1 << RIGHT_ALL)));
+
+	*count_r = query_row(q) ? query_int(q, 0) : 0;
+	return query_finish(q);
+}
+
+/* A manager revokes only what it could have made, and never the last key that can do everything:
+ * nobody could make another. */
+static enum status
+revoke_allowed(struct call *c, const struct found *key)
+{
+	int64_t others = 0;
+	enum status st;
+
+	if (!scope_within(key->scopes, c->who.scopes) || key->max_trust > c->who.max_trust)
+		return call_fail(
+		    c, STATUS_FORBIDDEN, "A key cannot revoke one that may do more than itself.");
+	if (!scope_granted(key->scopes, RIGHT_ALL))
+		return STATUS_OK;
+	if ((st = masters_count(c, key->row, &others)) != STATUS_OK)
+		return st;
+	if (others == 0)
+		return call_fail(c, STATUS_CONFLICT,
+		    "This is the last key with the scope *; make another first.");
+	return STATUS_OK;
+}
+
 enum status
 key_revoke(struct call *c, const PB(KeyRevokeRequest) *req, PB(KeyRevokeResponse) *resp)
 {
-	int64_t key, revoked_ms;
-	enum status st = key_find(c, req->key_id, &key, &revoked_ms);
+	struct found key;
+	enum status st = key_find(c, req->key_id, &key);
 
 	if (st != STATUS_OK)
 		return st;
-	if (key == 0)
+	if (key.row == 0)
 		return call_fail(c, STATUS_NOT_FOUND, "There is no such key.");
-	if (revoked_ms == 0) {
-		revoked_ms = c->now_ms;
-		if ((st = revoke_now(c, key, req->key_id)) != STATUS_OK)
+	if (key.revoked_ms == 0) {
+		key.revoked_ms = c->now_ms;
+		if ((st = revoke_allowed(c, &key)) != STATUS_OK ||
+		    (st = revoke_now(c, key.row, req->key_id)) != STATUS_OK)
 			return st;
 	}
 	resp->key_id = req->key_id;
-	resp->revoked_at = call_time(c, revoked_ms);
+	resp->revoked_at = call_time(c, key.revoked_ms);
 	resp->has_revoked = true;
 	resp->revoked = true;
 	return STATUS_OK;

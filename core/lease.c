@@ -124,7 +124,7 @@ lease_acquire(struct call *c, const PB(LeaseAcquireRequest) *req, PB(LeaseAcquir
 		return lease_refuse(c, &live);
 	if (live.holder != 0 && (st = lease_close(c, &live.id)) != STATUS_OK)
 		return st;
-	if ((st = tally_fence(c->tally, &mine.fence)) != STATUS_OK ||
+	if ((st = tally_fence(c->tally, c->now_ms, &mine.fence)) != STATUS_OK ||
 	    (st = lease_insert(c, req, &mine)) != STATUS_OK)
 		return st;
 	resp->lease_id = id_text(c->arena, "lease", &mine.id);

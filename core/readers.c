@@ -25,10 +25,8 @@ struct readers {
 static void
 reader_run(struct reader *r, struct call *c)
 {
-	if (c->deadline_ms != 0 && clock_monotonic_ms() >= c->deadline_ms) {
-		c->status = STATUS_DEADLINE_EXCEEDED;
+	if ((c->status = call_timely(c, r->pool->core)) != STATUS_OK)
 		return;
-	}
 	c->db = r->db;
 	c->now_ms = clock_now_ms(&r->pool->core->clock);
 	c->mark = arena_mark(c->arena);
@@ -73,6 +71,7 @@ readers_start(struct core *core)
 		}
 		if (pthread_create(&r->thread, NULL, reader_main, r) != 0)
 			log_die("The threads of the readers cannot be started.");
+		pthread_setname_np(r->thread, "titen:reader");
 		pool->started++;
 	}
 	return pool;

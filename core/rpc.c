@@ -160,6 +160,12 @@ core_open(const struct core_options *options, char *error, size_t error_bytes)
 }
 
 void
+core_hurry(struct core *core)
+{
+	atomic_store(&core->hurrying, true);
+}
+
+void
 core_close(struct core **core)
 {
 	struct core *c = *core;

@@ -29,6 +29,8 @@ struct core_options {
 /* Open the database and start the writer, the readers and the completer. NULL: ERROR is one line
  * for people. */
 struct core *core_open(const struct core_options *options, char *error, size_t error_bytes);
+/* From now on answer UNAVAILABLE to what waits, instead of doing it. Any thread. */
+void core_hurry(struct core *core);
 /* Finish what was submitted, answer it, and close. Nothing may be submitted any more. Clears *CORE.
  */
 void core_close(struct core **core);

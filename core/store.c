@@ -21,7 +21,8 @@ extern const size_t titen_schema_bytes;
 
 struct store {
 	char *path;
-	int lock; /* descriptor of PATH.lock, held for the life of the store */
+	int lock;         /* descriptor of PATH.lock, held for the life of the store */
+	struct stat file; /* as it was opened */
 	struct db *writer;
 };
 
@@ -124,10 +125,24 @@ store_open_writer(struct store *store, char *error, size_t error_bytes)
 	store->writer = db_open(store->path, true, error, error_bytes);
 	if (store->writer == NULL || !schema_ready(store->writer, store->path, error, error_bytes))
 		return false;
+	if (stat(store->path, &store->file) != 0 || store->file.st_nlink != 1) {
+		/* Another name is another lock and another log, on the same file. */
+		snprintf(error, error_bytes, "%s has more than one name (hard links)", store->path);
+		return false;
+	}
 	if (db_use_wal(store->writer))
 		return true;
 	snprintf(error, error_bytes, "%s: %s", store->path, db_error_text(store->writer));
 	return false;
+}
+
+bool
+store_present(const struct store *store)
+{
+	struct stat now;
+
+	return stat(store->path, &now) == 0 && now.st_ino == store->file.st_ino &&
+	       now.st_dev == store->file.st_dev;
 }
 
 struct store *

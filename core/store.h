@@ -21,6 +21,10 @@ struct store *store_open(const char *path, bool create, char *error, size_t erro
  * *STORE. */
 void store_close(struct store **store);
 
+/* Whether the file still has its name: what is written to one without is gone when the process ends.
+ * Any thread. */
+bool store_present(const struct store *store);
+
 /* The connection that writes; it belongs to the store. Writer thread only. */
 struct db *store_writer(struct store *store);
 /* A new connection that reads. NULL when it cannot be opened (logged). */

@@ -2,6 +2,9 @@
 /* The fence stands in the row that there is one of, a seq in the row of its organization. */
 #include "core/tally.h"
 
+#define US_PER_MS 1000
+#define STEP_MAX 8 /* within a millisecond */
+
 void
 tally_begin(struct tally *t, struct db *db)
 {
@@ -11,8 +14,9 @@ tally_begin(struct tally *t, struct db *db)
 }
 
 enum status
-tally_fence(struct tally *t, int64_t *fence_r)
+tally_fence(struct tally *t, int64_t now_ms, int64_t *fence_r)
 {
+	int64_t fence = now_ms * US_PER_MS + (int64_t)(id_bits() % (US_PER_MS / 2));
 	struct query *q;
 	enum status st = STATUS_OK;
 
@@ -22,7 +26,9 @@ tally_fence(struct tally *t, int64_t *fence_r)
 			t->fence = query_int(q, 0);
 		st = query_finish(q);
 	}
-	*fence_r = ++t->fence;
+	if (fence <= t->fence)
+		fence = t->fence + 1 + (int64_t)(id_bits() % STEP_MAX);
+	*fence_r = t->fence = fence;
 	return st;
 }
 

@@ -30,8 +30,11 @@ struct tally {
 /* At the begin of a transaction on DB. */
 void tally_begin(struct tally *t, struct db *db);
 
-/* The next number. The store's failure otherwise. */
-enum status tally_fence(struct tally *t, int64_t *fence_r);
+/* The next fence: microseconds since 1970 at NOW_MS, or a few more than the last one. Fences rise over
+ * all organizations, and so that none of them can count the others' leases they rise with the time
+ * and not with the leases. Below 2^53 until the year 2255. The store's failure otherwise. */
+enum status tally_fence(struct tally *t, int64_t now_ms, int64_t *fence_r);
+/* The next number of an event of ORGANIZATION. The store's failure otherwise. */
 enum status tally_seq(struct tally *t, int64_t organization, int64_t *seq_r);
 
 /* Write what was counted, and NEWEST_MS, the latest time given out. Before COMMIT. */

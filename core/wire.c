@@ -89,7 +89,7 @@ read_tag(struct span *s, struct tag *tag)
 	return true;
 }
 
-/* Take the value of a field off S; *VALUE is what lies behind its length, if it has one. Groups and
+/* Take the value of a field off S; *VALUE is what lies behind its length, if it has one, or the number. Groups and
  * the wire types 6 and 7 are not for us. */
 static bool
 read_value(struct span *s, uint8_t wire_type, struct span *value)
@@ -99,7 +99,10 @@ read_value(struct span *s, uint8_t wire_type, struct span *value)
 	value->at = value->end = s->at;
 	switch (wire_type) {
 	case PROTOBUF_C_WIRE_TYPE_VARINT:
-		return read_varint(s, VARINT_BYTES_MAX, &number);
+		if (!read_varint(s, VARINT_BYTES_MAX, &number))
+			return false;
+		value->end = s->at;
+		return true;
 	case PROTOBUF_C_WIRE_TYPE_64BIT:
 		return skip(s, 8);
 	case PROTOBUF_C_WIRE_TYPE_32BIT:
@@ -162,6 +165,15 @@ check_packed(struct walk *w, uint8_t wire_type, struct span s)
 	return true;
 }
 
+/* protobuf-c would cut a larger number down to one that may be known. */
+static bool
+enum_fits(struct span value)
+{
+	uint64_t number = 0;
+
+	return read_varint(&value, VARINT_BYTES_MAX, &number) && number <= INT32_MAX;
+}
+
 static bool
 check_field(struct walk *w, const ProtobufCFieldDescriptor *field, uint8_t wire_type,
     struct span value, int depth)
@@ -174,6 +186,8 @@ check_field(struct walk *w, const ProtobufCFieldDescriptor *field, uint8_t wire_
 			return check_packed(w, expected, value);
 		return fail(w, "%s has another type.", field->name);
 	}
+	if (field->type == PROTOBUF_C_TYPE_ENUM && !enum_fits(value))
+		return fail(w, "%s is out of range.", field->name);
 	if (field->type == PROTOBUF_C_TYPE_MESSAGE)
 		return check_message(w, field->descriptor, value, depth + 1);
 	if (field->type == PROTOBUF_C_TYPE_STRING &&

@@ -53,6 +53,40 @@ length_parse(const char *value, long long *bytes_r)
 	return digits > 0;
 }
 
+/* Whether a blank stood before the colon (RFC 9112, section 5.1, has servers refuse that): civetweb
+ * then puts a NUL in the place of the blank, too, and not only of the colon. */
+static bool
+name_is_spaced(const struct mg_header *h)
+{
+	const char *end = h->name + strlen(h->name);
+
+	return h->value != end + 1 && end[1] == '\0';
+}
+
+/* Whether civetweb has read the headers to their end. A line that it cannot read (a folded one, one
+ * without a name) it takes for the end of all, and what stands behind it, a length or a condition,
+ * would be body or be nothing. It works in the buffer: line ends have become NULs, and behind the
+ * last one stands the empty line. */
+static bool
+headers_are_whole(const struct mg_request_info *info)
+{
+	const struct mg_header *last = &info->http_headers[info->num_headers - 1];
+	const char *next = last->value + strlen(last->value) + 1;
+
+	if (*next == '\0')
+		next++;
+	return *next == '\r' || *next == '\n';
+}
+
+static bool
+headers_are_well_formed(const struct mg_request_info *info)
+{
+	for (int i = 0; i < info->num_headers; i++)
+		if (name_is_spaced(&info->http_headers[i]))
+			return false;
+	return info->num_headers == 0 || headers_are_whole(info);
+}
+
 /* RFC 9112, sections 3.2 and 6; RFC 9110, section 10.1.1. */
 void
 head_framing(const struct mg_request_info *info, struct framing *f)
@@ -66,6 +100,8 @@ head_framing(const struct mg_request_info *info, struct framing *f)
 	*f = (struct framing){ .chunked = codings > 0, .expects = expects > 0 };
 	if (info->num_headers >= MG_MAX_HEADERS) {
 		f->fault = "The request has too many headers.";
+	} else if (!headers_are_well_formed(info)) {
+		f->fault = "A header line is not well-formed.";
 	} else if (hosts > 1 || (hosts == 0 && strcmp(info->http_version, "1.1") == 0)) {
 		f->fault = "A request has exactly one Host header.";
 	} else if (lengths + codings > 1) {
@@ -88,6 +124,7 @@ head_client_stays(const struct mg_request_info *info)
 	if (head_find(info, "Upgrade", &upgrade) > 0)
 		return false;
 	if (head_find(info, "Connection", &connection) > 0)
-		return strcasestr(connection, "keep-alive") != NULL;
+		return strcasestr(connection, "keep-alive") != NULL &&
+		       strcasestr(connection, "close") == NULL;
 	return strcmp(info->http_version, "1.1") == 0;
 }

@@ -12,6 +12,7 @@
 #include "core/text.h"
 #include "gateway/head.h"
 #include "gateway/http.h"
+#include "gateway/patience.h"
 
 struct mg_connection {
 	struct mg_request_info info;
@@ -77,6 +78,8 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	fuzz_hold(fixture_open(&state) == 0, "a core");
 	people = state;
 	door.backend = backend_of_core(people->core);
+	door.patience = patience_open();
+	fuzz_hold(door.patience != NULL, "there is a watcher");
 	arena_init(&arena);
 	return 0;
 }

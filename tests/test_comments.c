@@ -41,8 +41,8 @@ lines_become_one_paragraph(void **state)
 {
 	(void)state;
 	assert_string_equal(comments_of(&arena, set, "titen.v1.LeaseAcquireResponse.fence"),
-	    "Larger for every grant in this database, below 2^53, never used twice: a resource "
-	    "that remembers the largest fence it has seen can refuse a holder that came too late.");
+	    "Larger for every grant in this database, below 2^53, never used twice, and "
+	    "telling nothing but the time: a resource that remembers the largest fence it has seen can refuse a holder that came too late.");
 }
 
 static void

@@ -116,8 +116,10 @@ a_revocation_that_was_rolled_back_revokes_nothing(void **state)
 static void
 who_revokes_its_own_key_is_out(void **state)
 {
+	static const char *const all[] = { "*", NULL };
 	struct fixture *f = *state;
 
+	agent_join(f, f->owner, "second", all);
 	expect(f, OK, revoke_key(f, f->owner, f->owner->key_id));
 	expect(f, UNAUTHENTICATED, revoke_key(f, f->owner, f->alice->key_id));
 	expect(f, OK, acquire(f, f->alice, "deploy", "x", 30));

@@ -272,6 +272,35 @@ keys_of_others_cannot_be_revoked(void **state)
 }
 
 static void
+a_manager_revokes_only_what_it_could_have_made(void **state)
+{
+	static const char *const narrow[] = { "keys:manage", "events:read", NULL };
+	static const char *const less[] = { "events:read", NULL };
+	struct fixture *f = *state;
+	const struct agent *manager = agent_join(f, f->owner, "manager", narrow);
+	const struct agent *reader = agent_join(f, f->owner, "reader", less);
+
+	expect(f, FORBIDDEN, revoke_key(f, manager, f->owner->key_id));
+	expect(f, FORBIDDEN, revoke_key(f, manager, f->alice->key_id));
+	expect(f, NOT_FOUND, revoke_key(f, manager, f->zed->key_id));
+	expect(f, OK, revoke_key(f, manager, reader->key_id));
+}
+
+static void
+the_last_key_for_everything_cannot_be_revoked(void **state)
+{
+	static const char *const all[] = { "*", NULL };
+	struct fixture *f = *state;
+	const struct agent *second;
+
+	expect(f, CONFLICT, revoke_key(f, f->owner, f->owner->key_id));
+	second = agent_join(f, f->owner, "second", all);
+	expect(f, OK, revoke_key(f, f->owner, f->owner->key_id));
+	expect(f, CONFLICT, revoke_key(f, second, second->key_id));
+	expect(f, OK, revoke_key(f, second, f->alice->key_id));
+}
+
+static void
 the_other_keys_of_a_principal_stay(void **state)
 {
 	struct fixture *f = *state;
@@ -341,6 +370,8 @@ main(void)
 		STORY(a_revoked_key_is_refused_from_the_next_call_on),
 		STORY(revoking_twice_gives_the_first_answer),
 		STORY(keys_of_others_cannot_be_revoked),
+		STORY(a_manager_revokes_only_what_it_could_have_made),
+		STORY(the_last_key_for_everything_cannot_be_revoked),
 		STORY(the_other_keys_of_a_principal_stay),
 		STORY(keys_are_listed_page_by_page_without_their_secret),
 		STORY(making_and_revoking_leave_audit_rows_without_the_key),

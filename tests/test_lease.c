@@ -2,6 +2,7 @@
 /* Leases: who gets a resource, until when, and what others learn by asking. */
 #include "tests/fixture.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -232,6 +233,23 @@ fifty_acquires_leave_one_unreleased_row(void **state)
 	assert_int_equal(count(f, "SELECT count(*) FROM leases"), 50);
 }
 
+/* A fence is a time, so it does not tell how many leases others took. */
+static void
+a_fence_tells_the_time_and_not_the_leases(void **state)
+{
+	struct fixture *f = *state;
+	int64_t first;
+
+	expect(f, OK, acquire(f, f->alice, "deploy", "x", 30));
+	first = fence(f);
+	assert_in_range(first, START_MS * 1000, START_MS * 1000 + 999);
+	for (int i = 0; i < 5; i++)
+		expect(f, OK, acquire(f, f->bob, "deploy", "y", 30));
+	advance_seconds(f, 1);
+	expect(f, OK, acquire(f, f->alice, "deploy", "x", 30));
+	assert_in_range(fence(f), (START_MS + 1000) * 1000, (START_MS + 1000) * 1000 + 999);
+}
+
 static void
 fences_only_rise(void **state)
 {
@@ -398,10 +416,13 @@ each_acquire_is_one_event_with_its_lease(void **state)
 	struct fixture *f = *state;
 	const PB(Event) *event;
 	const char *id;
+	char payload[256];
+	int64_t granted;
 
 	expect(f, OK, acquire_for(f, f->alice, "x", 30, "ship \"it\""));
 	expect(f, OK, acquire_for(f, f->alice, "x", 60, "ship \"it\""));
 	id = lease_id(f);
+	granted = fence(f);
 	expect(f, CONFLICT, acquire(f, f->bob, "deploy", "x", 30));
 	assert_int_equal(event_count(f, f->bob, "*"), 0);
 	assert_int_equal(event_count(f, f->alice, "lease.acquired"), 2);
@@ -410,9 +431,11 @@ each_acquire_is_one_event_with_its_lease(void **state)
 	assert_string_equal(event->resource_type, "lease");
 	assert_string_equal(event->actor_id, "alice");
 	assert_int_equal(time_of(event->created_at), START_MS);
-	assert_string_equal(event->payload->text,
+	snprintf(payload, sizeof(payload),
 	    "{\"resource_type\":\"deploy\",\"resource_id\":\"x\",\"purpose\":\"ship \\\"it\\\"\","
-	    "\"expires_at\":\"2026-07-30T10:59:13.829Z\",\"fence\":2}");
+	    "\"expires_at\":\"2026-07-30T10:59:13.829Z\",\"fence\":%" PRId64 "}",
+	    granted);
+	assert_string_equal(event->payload->text, payload);
 }
 
 static void
@@ -519,6 +542,7 @@ main(void)
 		STORY(the_holder_takes_its_expired_lease_again_under_a_new_id),
 		STORY(who_takes_an_expired_lease_ends_the_old_id),
 		STORY(fifty_acquires_leave_one_unreleased_row),
+		STORY(a_fence_tells_the_time_and_not_the_leases),
 		STORY(fences_only_rise),
 		STORY(a_release_says_when_and_frees_the_resource),
 		STORY(what_cannot_be_released_is_not_found_whatever_the_cause),

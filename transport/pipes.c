@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <uthash.h>
 
 #include "core/log.h"
@@ -19,10 +20,28 @@ struct pipe {
 	UT_hash_handle hh;
 };
 
+#define DESCRIPTORS_FOR_OTHERS 640 /* the web door's connections and the store's files */
+#define PIPES_LEAST 64
+
 struct pipes {
+	unsigned max;
 	pthread_mutex_t lock;
 	struct pipe *by_id;
 };
+
+/* Whoever opens connections without end must not keep the other door shut. */
+static unsigned
+connections_max(void)
+{
+	struct rlimit descriptors;
+
+	if (getrlimit(RLIMIT_NOFILE, &descriptors) != 0 ||
+	    descriptors.rlim_cur >= PIPES_MAX + DESCRIPTORS_FOR_OTHERS)
+		return PIPES_MAX;
+	if (descriptors.rlim_cur < PIPES_LEAST + DESCRIPTORS_FOR_OTHERS)
+		return PIPES_LEAST;
+	return (unsigned)descriptors.rlim_cur - DESCRIPTORS_FOR_OTHERS;
+}
 
 struct pipes *
 pipes_open(void)
@@ -32,6 +51,7 @@ pipes_open(void)
 	if (pipes == NULL)
 		log_die("There is no memory left.");
 	pthread_mutex_init(&pipes->lock, NULL);
+	pipes->max = connections_max();
 	return pipes;
 }
 
@@ -66,7 +86,7 @@ insert(struct pipes *pipes, int id, bool local)
 {
 	struct pipe *pipe;
 
-	if (HASH_COUNT(pipes->by_id) >= PIPES_MAX)
+	if (HASH_COUNT(pipes->by_id) >= pipes->max)
 		return false;
 	pipe = calloc(1, sizeof(*pipe));
 	if (pipe == NULL)

@@ -8,16 +8,19 @@
 
 #include <stdbool.h>
 
-#define PIPES_MAX 4096 /* connections: below the descriptors a service usually may have */
+/* Connections. Each may hold one frame that is not complete yet, 1.06 MiB, before anybody has said
+ * who it is; and agents share connections. */
+#define PIPES_MAX 1024
 /* Requests under way on one connection: it cannot take every context of the server. */
 #define PIPE_OUTSTANDING_MAX 1024
 
 struct pipes;
 
+/* At most PIPES_MAX connections, and less when the process may not have so many descriptors. */
 struct pipes *pipes_open(void);
 void pipes_close(struct pipes **pipes);
 
-/* A new connection. False: there are PIPES_MAX already, and it is not known afterwards. */
+/* A new connection. False: there are enough already, and it is not known afterwards. */
 bool pipes_add(struct pipes *pipes, int id, bool local);
 /* It is gone. One that is not known is no mistake. */
 void pipes_remove(struct pipes *pipes, int id);

@@ -31,7 +31,8 @@
 #define CONTEXTS_MAX 2048 /* requests under way in all; an idle slot costs about 2 KiB */
 /* Room for the envelope, and for saying that a payload is somewhat too large. */
 #define FRAME_BYTES_MAX (PAYLOAD_BYTES_MAX + ((size_t)64 << 10))
-#define SEND_TIMEOUT_MS 2000 /* a peer that reads nothing for so long is cut off */
+#define SEND_TIMEOUT_MS 2000      /* a peer that reads nothing for so long is cut off, */
+#define SEND_TIMEOUT_SHORT_MS 250 /* and so soon when such peers may hold half of the slots */
 /* Of answers that peers have not taken yet: slow readers of long pages cannot fill the memory. */
 #define ANSWERS_BYTES_MAX ((size_t)64 << 20)
 /* Goes out above that limit too: what writes answer is shorter. */
@@ -168,6 +169,13 @@ answer_build(struct server *server, struct call *c)
 	return msg;
 }
 
+static nng_duration
+send_timeout_ms(struct server *server)
+{
+	return server_outstanding(server) > CONTEXTS_MAX / 2 ? SEND_TIMEOUT_SHORT_MS
+							     : SEND_TIMEOUT_MS;
+}
+
 /* call->done. nng_ctx_send() does not block; the slot may be receiving again before it returns. */
 static void
 slot_answer(struct call *c)
@@ -181,7 +189,7 @@ slot_answer(struct call *c)
 	arena_reset(&slot->arena);
 	slot->state = SENDING;
 	nng_aio_set_msg(slot->aio, msg);
-	nng_aio_set_timeout(slot->aio, SEND_TIMEOUT_MS);
+	nng_aio_set_timeout(slot->aio, send_timeout_ms(server));
 	nng_ctx_send(slot->ctx, slot->aio);
 	end_work(server);
 }
