@@ -23,7 +23,7 @@
 #define PAYLOAD_BYTES 1024 /* of a request: 200 code points of a principal, and short texts */
 #define TIMEOUT_MS 30000
 #define TTL_SECONDS 86400 /* no lease of a run expires in it */
-#define ECHO_BYTES 56     /* both frames are then within two bytes of those of an acquire */
+#define ECHO_BYTES 60     /* both frames are then within two bytes of those of an acquire */
 
 struct slot;
 
@@ -78,7 +78,7 @@ acquire_pack(struct slot *slot, uint8_t *out)
 	fresh_name(slot, name);
 	request.resource_type = (char *)"benchmark";
 	request.resource_id = name;
-	request.purpose = (char *)"how fast is this";
+	request.purpose = (char *)"how fast is this one";
 	request.has_ttl_seconds = true;
 	request.ttl_seconds = TTL_SECONDS;
 	return pack(&request.base, out);
