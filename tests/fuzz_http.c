@@ -18,6 +18,7 @@ struct mg_connection {
 	struct mg_request_info info;
 	char *lines[MG_MAX_HEADERS + 1]; /* what INFO points into */
 	int lines_n;
+	char *head; /* the headers, as civetweb leaves them */
 	char length[24];
 	struct fuzz_bytes body;
 	char *answer; /* in ARENA */
@@ -129,7 +130,39 @@ header_take(struct mg_connection *conn, char *line)
 		return;
 	value += strspn(value, " \t");
 	conn->info.http_headers[conn->info.num_headers].name = line;
-	conn->info.http_headers[conn->info.num_headers++].value = value_meant(conn, value);
+	conn->info.http_headers[conn->info.num_headers++].value = value;
+}
+
+static char *
+text_put(char *at, const char **text)
+{
+	size_t bytes = strlen(*text) + 1;
+
+	*text = memcpy(at, *text, bytes);
+	return at + bytes;
+}
+
+/* As civetweb leaves them: in one buffer, with NULs in the place of colons and line ends, and the
+ * empty line behind. */
+static void
+headers_lay_out(struct mg_connection *conn)
+{
+	size_t bytes = sizeof("\r\n");
+	char *at;
+
+	for (int i = 0; i < conn->info.num_headers; i++)
+		bytes += strlen(conn->info.http_headers[i].name) + 3 +
+			 strlen(value_meant(conn, conn->info.http_headers[i].value));
+	conn->head = at = malloc(bytes);
+	for (int i = 0; i < conn->info.num_headers; i++) {
+		struct mg_header *h = &conn->info.http_headers[i];
+
+		h->value = value_meant(conn, h->value);
+		at = text_put(at, &h->name);
+		at = text_put(at, &h->value);
+		*at++ = '\0';
+	}
+	strcpy(at, "\r\n");
 }
 
 /* False: no request line, which civetweb would not have handed on. */
@@ -149,6 +182,7 @@ request_take(struct mg_connection *conn)
 	       *line != '\0')
 		header_take(conn, line);
 	snprintf(conn->length, sizeof conn->length, "%zu", conn->body.left);
+	headers_lay_out(conn);
 	return true;
 }
 
@@ -229,5 +263,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (int i = 0; i < conn.lines_n; i++)
 		free(conn.lines[i]);
+	free(conn.head);
 	return 0;
 }
