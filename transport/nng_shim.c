@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Repairs for nng before 1.6, made where the program is linked: --wrap sends the calls inside
- * libnng.a through the functions below. They use four internal symbols that only the static library
+ * libnng.a through the functions below. They use internal symbols that only the static library
  * has. nng 1.6 contains both fixes, so with it this file is not built.
  *
  * 1. A receive or send that is started on a stopped aio is dropped without a completion
@@ -18,14 +18,12 @@
  *    for a closed listener, and it stops accepting (#1518). ECONNRESET it takes for what it is: a
  *    lost connection.
  *
- * 3. nng starts two threads for every processor and lets nobody say otherwise before 1.6. They all
+ * 3. nng starts two threads for every processor and lets nobody say otherwise. They all
  *    contend for the lock of the one socket: with a single pair a call costs the server a fifth less
- *    processor time, and no rate that we could measure suffers. It asks sysconf() how many
- *    processors there are.
+ *    processor time, and no rate that we could measure suffers.
  */
 #include <errno.h>
 #include <sys/socket.h>
-#include <unistd.h>
 #include <nng/nng.h>
 
 /* Names of nng and of the linker, not ours to choose. */
@@ -40,8 +38,7 @@ void __wrap_nng_stream_recv(nng_stream *stream, nng_aio *aio);
 void __real_nng_stream_send(nng_stream *stream, nng_aio *aio);
 void __wrap_nng_stream_send(nng_stream *stream, nng_aio *aio);
 
-long __real_sysconf(int name);
-long __wrap_sysconf(int name);
+int __wrap_nni_plat_ncpu(void);
 
 static void
 finish_if_refused(nng_aio *aio)
@@ -74,8 +71,8 @@ __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 	return sent;
 }
 
-long
-__wrap_sysconf(int name)
+int
+__wrap_nni_plat_ncpu(void)
 {
-	return name == _SC_NPROCESSORS_ONLN ? 1 : __real_sysconf(name);
+	return 1;
 }
