@@ -39,13 +39,20 @@
 #define MESSAGE_BYTES 4000 /* of each */
 #define SLACK_MS 6000      /* the gateway's own second, and a busy machine */
 #define GIVE_BACK_MS 15000 /* a connection kept alive ends after ten seconds */
-#define STOP_MS_MAX 2000
+#define STOP_MS_MAX 8000   /* below the drain limit: nobody is waited for */
 #define KEPT_ALIVE 50
 #define HEAD_BYTES 4096
 #define BRACKETS 1600
 #define REPEATS 40 /* of every malformed request, first to warm up and then to look for growth */
 /* A leak of 10 KiB for each connection would be twice this. A sanitizer keeps freed memory. */
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED
+#endif
+#endif
+#ifdef SANITIZED
 #define GROWTH_KIB_MAX (256 << 10)
 #else
 #define GROWTH_KIB_MAX (8 << 10)

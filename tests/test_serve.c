@@ -391,7 +391,7 @@ a_second_signal_stops_at_once(void **state)
 	await_log(p, "Stopping");
 	program_signal(p, SIGINT);
 	assert_int_equal(program_await(p, &ms), 130);
-	assert_in_range(ms, 0, 500);
+	assert_in_range(ms, 0, IDLE_STOP_MS);
 	peer_close(&peer);
 	proof_of_store(p->db);
 }
