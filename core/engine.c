@@ -33,8 +33,8 @@ struct engine {
 	struct tally tally; /* of the transaction under way */
 	struct queue waiting;
 	struct queue finished;
-	atomic_int_fast64_t
-	    failed_ms; /* CLOCK_MONOTONIC of a refused change; 0: the last one was taken */
+	/* CLOCK_MONOTONIC of a refused change; 0: the last one was taken. */
+	atomic_int_fast64_t failed_ms;
 	pthread_t writer;
 	pthread_t completer;
 	int64_t revoked[BATCH_CALLS_MAX]; /* keys that this transaction revokes */
