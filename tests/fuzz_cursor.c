@@ -5,7 +5,7 @@
  * the cursor, in order, and nobody else's.
  */
 #include "tests/fuzz.h"
-#include "tests/fixture.h"
+#include "tests/support/fixture.h"
 
 #include <sqlite3.h>
 

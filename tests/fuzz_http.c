@@ -7,7 +7,7 @@
  * Every answer is one well-formed response with JSON in it, and never "500".
  */
 #include "tests/fuzz.h"
-#include "tests/fixture.h"
+#include "tests/support/fixture.h"
 
 #include "core/text.h"
 #include "gateway/head.h"

@@ -21,12 +21,12 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "tests/churn.h"
-#include "tests/gauge.h"
-#include "tests/process.h"
-#include "tests/program.h"
-#include "tests/proof.h"
-#include "tests/trend.h"
+#include "tests/support/churn.h"
+#include "tests/support/gauge.h"
+#include "tests/support/process.h"
+#include "tests/support/program.h"
+#include "tests/support/proof.h"
+#include "tests/support/trend.h"
 
 #define SECONDS_SHORT 10
 #define SECONDS_MIN 8 /* a trend needs so many samples */

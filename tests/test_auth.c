@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Who is let in: the credential, the ring of keys, and the scope of every call. */
-#include "tests/fixture.h"
+#include "tests/support/fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

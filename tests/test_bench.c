@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cmd/bench_load.h"
-#include "tests/program.h"
+#include "tests/support/program.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof(a)[0])
 

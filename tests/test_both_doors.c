@@ -3,8 +3,9 @@
  * One meaning, two doors: every row of proto/methods.def is called over nng and over REST in equal
  * situations, and must answer the same. Below that, what the doors do together and alone.
  */
-#include "tests/scenes.h"
+#include "tests/support/scenes.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,6 +130,7 @@ record_make(
 {
 	bool elsewhere = situation == FOREIGN || situation == ABSENT;
 
+	assert(scene != NULL);
 	if (scene->make == NULL)
 		return;
 	scene->make(elsewhere ? &w->abroad : &w->home, situation == RIVAL, id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checkpoints: one head for each agent, subject and kind, and what its writers may rely on. */
-#include "tests/fixture.h"
+#include "tests/support/fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

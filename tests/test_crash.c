@@ -19,9 +19,9 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "tests/load.h"
-#include "tests/program.h"
-#include "tests/proof.h"
+#include "tests/support/load.h"
+#include "tests/support/program.h"
+#include "tests/support/proof.h"
 
 #define ROUNDS_SHORT 20
 #define ROUNDS_MAX 1000

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/methods.h"
-#include "tests/program.h"
+#include "tests/support/program.h"
 
 static void
 every_call_of_the_server_is_listed(void **state)

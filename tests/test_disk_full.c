@@ -6,7 +6,7 @@
  *
  * With the argument "die", the process that is ended so.
  */
-#include "tests/fixture.h"
+#include "tests/support/fixture.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/power.h"
-#include "tests/witness.h"
+#include "tests/support/power.h"
+#include "tests/support/witness.h"
 
 #define SEED UINT64_C(20260730)
 #define REFUSALS 5    /* as many as show that it stays so */

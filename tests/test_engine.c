@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The writer: what shares a transaction, what a call keeps when it is repeated, what is turned
  * away. What happens when the store fails is told in test_faults.c. */
-#include "tests/fault.h"
+#include "tests/support/fault.h"
 
 #include <stdio.h>
 #include <stdlib.h>

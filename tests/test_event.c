@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Events: their order, who sees which, and how they are read page by page. */
-#include "tests/fixture.h"
+#include "tests/support/fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

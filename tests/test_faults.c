@@ -4,7 +4,7 @@
  * until the call succeeds: before that nothing may have changed. Then whole batches, and a disk
  * that is really full.
  */
-#include "tests/fault.h"
+#include "tests/support/fault.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/web.h"
+#include "tests/support/web.h"
 
 #define ROWS(rows) (sizeof(rows) / sizeof((rows)[0]))
 

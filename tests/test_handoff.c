@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Handoffs: offered to one principal, settled once, by nobody else. */
-#include "tests/fixture.h"
+#include "tests/support/fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

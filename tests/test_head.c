@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/web.h"
+#include "tests/support/web.h"
 
 #define ROWS(rows) (sizeof(rows) / sizeof((rows)[0]))
 

@@ -22,11 +22,11 @@
 
 #include "core/clock.h"
 #include "gateway/patience.h"
-#include "tests/deaf.h"
-#include "tests/process.h"
-#include "tests/program.h"
-#include "tests/proof.h"
-#include "tests/steady.h"
+#include "tests/support/deaf.h"
+#include "tests/support/process.h"
+#include "tests/support/program.h"
+#include "tests/support/proof.h"
+#include "tests/support/steady.h"
 
 #define ROWS(rows) (sizeof(rows) / sizeof((rows)[0]))
 #define STALLED 150

@@ -24,10 +24,10 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "tests/deaf.h"
-#include "tests/process.h"
-#include "tests/program.h"
-#include "tests/steady.h"
+#include "tests/support/deaf.h"
+#include "tests/support/process.h"
+#include "tests/support/program.h"
+#include "tests/support/steady.h"
 
 #define KILLED 200
 #define KILLED_REQUESTS 50 /* of each, under way when it dies */

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "tests/web.h"
+#include "tests/support/web.h"
 
 #define ROWS(rows) (sizeof(rows) / sizeof((rows)[0]))
 #define MEBIBYTE ((size_t)1 << 20)

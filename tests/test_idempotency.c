@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Retries: the first answer again, and nothing done twice. */
-#include "tests/fixture.h"
+#include "tests/support/fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Keys: who may make which, what is kept of them, and the end of one. */
-#include "tests/fixture.h"
+#include "tests/support/fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

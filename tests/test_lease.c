@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Leases: who gets a resource, until when, and what others learn by asking. */
-#include "tests/fixture.h"
+#include "tests/support/fixture.h"
 
 #include <inttypes.h>
 #include <stdio.h>

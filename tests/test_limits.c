@@ -18,7 +18,7 @@
  *	time a call may ask for   test_frame
  *	path of a socket          test_server
  */
-#include "tests/scenes.h"
+#include "tests/support/scenes.h"
 
 #include <endian.h>
 #include <sodium.h>
@@ -38,7 +38,7 @@
 #include "core/json_read.h"
 #include "core/rpc.h"
 #include "core/rules.h"
-#include "tests/peer.h"
+#include "tests/support/peer.h"
 #include "transport/server.h"
 
 /* As transport/server.c has them. */

@@ -25,8 +25,8 @@
 #include "core/json_read.h"
 #include "core/rpc.h"
 #include "gateway/gateway.h"
-#include "tests/load.h"
-#include "tests/proof.h"
+#include "tests/support/load.h"
+#include "tests/support/proof.h"
 #include "transport/server.h"
 
 #define SECONDS_SHORT 3

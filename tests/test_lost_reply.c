@@ -26,10 +26,10 @@
 
 #include "envelope.pb-c.h"
 #include "core/clock.h"
-#include "tests/act.h"
-#include "tests/program.h"
-#include "tests/proof.h"
-#include "tests/swallow.h"
+#include "tests/support/act.h"
+#include "tests/support/program.h"
+#include "tests/support/proof.h"
+#include "tests/support/swallow.h"
 
 #define HELLO_BYTES 8   /* with which an SP peer greets */
 #define RECONNECT_MS 50 /* nng's own second would only make the test long */

@@ -3,7 +3,7 @@
  * Malformed requests over REST: fields in a body, in a query, in a path, then whole bodies. What
  * is expected of the answers stands in attack.h.
  */
-#include "tests/attack.h"
+#include "tests/support/attack.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Malformed requests over nng: fields in packed bytes, too many bytes, and bytes without sense.
  * What is expected of the answers stands in attack.h.
  */
-#include "tests/attack.h"
+#include "tests/support/attack.h"
 
 #include <stdio.h>
 #include <stdlib.h>

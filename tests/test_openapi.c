@@ -3,7 +3,7 @@
  * The document against its golden copy, against the table of routes, and against what the server
  * really answers. GOLDEN is the path of the copy.
  */
-#include "tests/scenes.h"
+#include "tests/support/scenes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

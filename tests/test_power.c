@@ -6,7 +6,7 @@
  * With an argument, as many cuts as that; with a second one, from that seed on. A failure names the
  * seed of its chain.
  */
-#include "tests/fixture.h"
+#include "tests/support/fixture.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "core/core.h"
-#include "tests/image.h"
-#include "tests/power.h"
-#include "tests/witness.h"
+#include "tests/support/image.h"
+#include "tests/support/power.h"
+#include "tests/support/witness.h"
 
 #define CUTS 100
 #define CHAIN_CUTS 25 /* then a fresh database: a long history only makes looking slow */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The queue: first come, first served, bounded, and emptied before it ends. */
-#include "tests/fixture.h"
+#include "tests/support/fixture.h"
 
 #include <pthread.h>
 

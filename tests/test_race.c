@@ -5,7 +5,7 @@
  *
  * With the argument real-time: the one race that waits for a real clock.
  */
-#include "tests/scenes.h"
+#include "tests/support/scenes.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The readers: what they see, and what they turn away. */
-#include "tests/fault.h"
+#include "tests/support/fault.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A gateway whose core is behind nng: it answers like the one beside its core, and outlives it. */
-#include "tests/scenes.h"
+#include "tests/support/scenes.h"
 
 #include <semaphore.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The pipeline: the order of its checks, and that every call is answered exactly once. */
-#include "tests/fault.h"
+#include "tests/support/fault.h"
 
 #include <stdio.h>
 #include <stdlib.h>

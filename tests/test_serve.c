@@ -26,10 +26,10 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "tests/load.h"
-#include "tests/peer.h"
-#include "tests/program.h"
-#include "tests/proof.h"
+#include "tests/support/load.h"
+#include "tests/support/peer.h"
+#include "tests/support/program.h"
+#include "tests/support/proof.h"
 
 #define ROW_COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 #define IDLE_STOP_MS 8000 /* below the drain limit: an idle server waits for nobody */

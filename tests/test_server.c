@@ -23,8 +23,8 @@
 #include "core/clock.h"
 #include "core/rpc.h"
 #include "envelope.pb-c.h"
-#include "tests/peer.h"
-#include "tests/stand_in.h"
+#include "tests/support/peer.h"
+#include "tests/support/stand_in.h"
 #include "transport/pipes.h"
 #include "transport/server.h"
 

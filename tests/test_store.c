@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The store: which files open, and which way the queries that matter go through the tables. */
-#include "tests/fixture.h"
+#include "tests/support/fixture.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "tests/web.h"
+#include "tests/support/web.h"
 
 #define ROWS(rows) (sizeof(rows) / sizeof((rows)[0]))
 

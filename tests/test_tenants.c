@@ -5,7 +5,7 @@
  * there is: no byte of an answer or of the log may have the mark or an id, and a foreign record is
  * answered as one that never was.
  */
-#include "tests/scenes.h"
+#include "tests/support/scenes.h"
 
 #include <curl/curl.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "envelope.pb-c.h"
 #include "core/clock.h"
 #include "core/json_read.h"
-#include "tests/program.h"
+#include "tests/support/program.h"
 
 #define SECRETS_MAX 64
 #define SECRET_BYTES 80

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "tests/soak.h"
-#include "tests/trend.h"
+#include "tests/support/trend.h"
 
 #define SECONDS 600
 #define CALLS_A_SECOND 1000 /* less than the slowest machine we mean does */
